@@ -31,6 +31,17 @@ MODELS: dict[str, dict[str, Any]] = {
     "minn=1": {"minn": 1, "maxn": 3},
     "minn=5, maxn=3": {"minn": 5, "maxn": 3},
 }
+
+
+def error_of(call: Callable[[], Any]) -> str:
+    """Return the type and the message of the error that a call raises."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     "words": lambda model: model.words,
     "labels": lambda model: model.labels,
@@ -43,6 +54,17 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "get_word_vector": lambda model: model.get_word_vector("king"),
     "get_word_vector, unknown": lambda model: model.get_word_vector("kingdomish"),
     "get_word_vector, not ASCII": lambda model: model["naïveté 東京"],
+    "bytes": lambda model: (model[b"king"], model[b"kingdomish"], model.get_word_id(b"king"), b"king" in model),
+    "get_subwords, bytes": lambda model: model.get_subwords(b"king"),
+    "get_nearest_neighbors, bytes": lambda model: model.get_nearest_neighbors(b"king", k=5),
+    "get_line": lambda model: model.get_line("the king  of\tkingdomish"),
+    "get_line, list": lambda model: model.get_line(["the king", "of"]),
+    "test": lambda model: model.test(__file__)[0],
+    "test_label": lambda model: model.test_label(__file__),
+    "getArgs": lambda model: [getattr(model.f.getArgs(), name) for name in ("dim", "ws", "epoch", "minCount", "neg")],
+    "getArgs, loss": lambda model: (str(model.f.getArgs().loss), str(model.f.getArgs().model)),
+    "predict": lambda model: error_of(lambda: model.predict("the king")),
+    "quantize": lambda model: error_of(lambda: model.quantize()),
     "get_word_vector, empty": lambda model: model[""],
     "get_word_vector, end of line": lambda model: model["</s>"],
     "get_sentence_vector": lambda model: model.get_sentence_vector("the king of kingdomish"),

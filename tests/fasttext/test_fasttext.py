@@ -4,6 +4,7 @@ import importlib
 import struct
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import w2v.fasttext
 from w2v import W2VError
 from w2v.data import make
-from w2v.fasttext import util
+from w2v.fasttext import FastText, util
 from w2v.fasttext.FastText import _FastText
 from w2v.vectors.cosines import unit
 
@@ -64,9 +65,21 @@ def test_vectors_are_means_of_the_rows_of_subwords(model: _FastText) -> None:
     assert not model[""].any()
     assert model.get_subword_id("") == len(model.words) + 2166136261 % 300
     assert model.get_subword_id("</s>") == len(model.words) + 3617362777 % 300
-    for word in (b"the", None):
-        with pytest.raises(TypeError, match=r"^a word must be a str, not (bytes|NoneType): "):
+    for word in (3, None):
+        with pytest.raises(TypeError, match=r"^a word must be a str or bytes, not (int|NoneType): "):
             model.get_word_vector(word)  # type: ignore[arg-type]
+
+
+def test_words_can_be_bytes(model: _FastText) -> None:
+    for word in ("the", "kingdomish", "東京"):
+        encoded = word.encode()
+        np.testing.assert_array_equal(model[encoded], model[word])
+        assert model.get_word_id(encoded) == model.get_word_id(word)
+        assert model.get_subwords(encoded)[0] == model.get_subwords(word)[0]
+        assert model.get_nearest_neighbors(encoded, k=3) == model.get_nearest_neighbors(word, k=3)
+        assert model.get_subword_id(encoded) == model.get_subword_id(word)
+    assert model.get_analogies(b"the", b"of", b"and", k=3) == model.get_analogies("the", "of", "and", k=3)
+    assert b"the" not in model  # as in fastText
 
 
 def test_words_without_known_ngrams_have_zeros(text: Path) -> None:
@@ -126,8 +139,7 @@ def test_tokens_are_separated_by_white_space_and_lines_end_with_a_word() -> None
 def test_supervised_functions_raise_one_line(model: _FastText) -> None:
     for use in (
         lambda: w2v.fasttext.train_supervised("text.txt"),
-        lambda: model.predict("text"),
-        lambda: model.quantize(),
+        lambda: model.get_meter("text.txt"),
     ):
         with pytest.raises(NotImplementedError, match="has no classifiers"):
             use()
@@ -135,8 +147,62 @@ def test_supervised_functions_raise_one_line(model: _FastText) -> None:
         w2v.fasttext.skipgram("text.txt")
     with pytest.raises(NotImplementedError, match="downloads nothing"):
         util.download_model("en")
-    with pytest.raises(AttributeError, match="has no attribute nothing"):
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         getattr(model, "nothing")  # noqa: B009
+
+
+def test_models_without_labels_answer_as_fasttext_does(model: _FastText, text: Path) -> None:
+    assert hasattr(model, "predict")
+    for given in ("text", ["text", "other"]):
+        with pytest.raises(ValueError, match=r"^Model needs to be supervised for prediction!$"):
+            model.predict(given)
+    with pytest.raises(ValueError, match="a text has several lines"):
+        model.predict("two\nlines")
+    with pytest.raises(ValueError, match="only support quantization of supervised models"):
+        model.quantize()
+    number, precision, recall = model.test(text)
+    assert (number, np.isnan(precision), np.isnan(recall), model.test_label(text)) == (0, True, True, {})
+    with pytest.raises(ValueError, match="missing cannot be opened"):
+        model.test("missing")
+    assert model.get_line("the  of a") == (["the", "of", "a", "</s>"], [])
+    assert model.get_line(["the of", "a"]) == ([["the", "of", "</s>"], ["a", "</s>"]], [[], []])
+    assert model.get_label_id("__label__x") == -1
+
+
+def test_arguments_of_training_are_attributes(text: Path, tmp_path: Path) -> None:
+    options = {"ws": 3, "neg": 4, "t": 0.01, "minn": 2, "maxn": 4, "wordNgrams": 2, "label": "__l__"}
+    trained = w2v.fasttext.train_unsupervised(str(text), "cbow", **OPTIONS | options)
+    expected = OPTIONS | options | {"minCountLabel": 0, "lrUpdateRate": 100, "verbose": 2, "pretrainedVectors": ""}
+    assert {name: getattr(trained, name) for name in expected} == expected
+    assert str(trained.loss) == "loss_name.ns"
+    assert trained.f.getArgs().model is FastText.model_name.cbow
+    assert trained.f.getNN("the", 3) == trained.get_nearest_neighbors("the", 3)
+    assert trained.f.getVocab()[0] == trained.words
+    assert not trained.f.isQuant()
+    trained.save_model(tmp_path / "model.bin")
+    loaded = w2v.fasttext.load_model(tmp_path / "model.bin")
+    for name in ("dim", "ws", "epoch", "minCount", "neg", "t", "minn", "maxn", "bucket", "loss"):
+        assert getattr(loaded, name) == getattr(trained, name), name
+    loaded.set_args(SimpleNamespace(**vars(trained.f.getArgs()) | {"lr": 0.7}))
+    assert (loaded.lr, loaded.label) == (0.7, "__l__")
+    loaded.set_args()  # has no effect
+    assert loaded.lr == 0.7
+
+
+def test_arguments_can_have_names_in_snake_case(text: Path) -> None:
+    options = {name: value for name, value in OPTIONS.items() if name != "minCount"}
+    trained = w2v.fasttext.train_unsupervised(
+        text, **options, min_count=2, word_ngrams=3, lr_update_rate=50, label_prefix="l", pretrained_vectors=""
+    )
+    found = trained.minCount, trained.wordNgrams, trained.lrUpdateRate, trained.label, trained.pretrainedVectors
+    assert found == (2, 3, 50, "l", "")
+    with pytest.raises(TypeError, match="multiple values for argument 'minCount'"):
+        w2v.fasttext.train_unsupervised(text, minCount=2, min_count=2)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nothing'"):
+        w2v.fasttext.train_unsupervised(text, nothing=2)
+    for options in ({"loss": "nce"}, {"model": "supervisedly"}):
+        with pytest.raises(ValueError, match="choose ns, hs or softmax, and skipgram or cbow"):
+            w2v.fasttext.train_unsupervised(text, **options)
 
 
 def test_floret_is_reported_as_what_it_is(model: _FastText, tmp_path: Path) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum
+from functools import wraps
+from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -18,10 +23,10 @@ from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.system.files import PathLike, atomic_write, check_files_unchanged
 from w2v.system.threads import processors
 from w2v.text.subword_rows import own_rows
-from w2v.text.subwords import Ngrams, sums_of_rows
+from w2v.text.subwords import Ngrams
 from w2v.text.words import Words
 from w2v.training.train import train
-from w2v.vectors.cosines import unit
+from w2v.vectors.cosines import lengths, unit
 from w2v.vectors.keyed import to_keyed_vectors
 
 BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end of a line
@@ -29,13 +34,32 @@ TOKEN = re.compile("\n|[^ \n\r\t\v\f\0]+")
 WORD = re.compile("[^ \n\r\t\v\f]+")  # separated as in C++, so not by other white space of Unicode
 Floats = NDArray[np.float32]
 Neighbours = list[tuple[float, str]]
+Word = str | bytes
+
+loss_name = Enum("loss_name", {"hs": 1, "ns": 2, "softmax": 3, "ova": 4})
+model_name = Enum("model_name", {"cbow": 1, "skipgram": 2, "supervised": 3})
+ARGUMENTS = (
+    "lr", "dim", "ws", "epoch", "minCount", "minCountLabel", "minn", "maxn", "neg", "wordNgrams", "loss", "bucket",
+    "thread", "lrUpdateRate", "t", "label", "verbose", "pretrainedVectors",
+)  # fmt: skip
+OTHER_NAMES = {
+    "min_count": "minCount",
+    "word_ngrams": "wordNgrams",
+    "lr_update_rate": "lrUpdateRate",
+    "label_prefix": "label",
+    "pretrained_vectors": "pretrainedVectors",
+}
 
 
 class _FastText:
     """A model of words and their n-grams, as in fastText's Python module.
 
     load_model and train_unsupervised make one. A word that is neither known nor has a known n-gram has a vector of
-    zeros.
+    zeros. A word can also be given as bytes, in UTF-8.
+
+    Attributes:
+        lr, dim, ws, epoch, minCount, ...: The arguments of train_unsupervised. A file does not store all of them: of a
+            loaded model, the others have their defaults.
     """
 
     def __init__(self, model_path: PathLike | None = None, args: Any = None) -> None:
@@ -46,18 +70,59 @@ class _FastText:
             matrices = fasttext.map_matrices(model_path)
             self._file: NDArray[np.uint8] | None = np.memmap(model_path, np.uint8, "r") if matrices else None
         self._set_content(content, *(matrices or (None, None)))
+        self._arguments = self._stored_arguments()
+        self.set_args(args or self._arguments)
 
     @classmethod
-    def _of(cls, content: VectorFile) -> _FastText:
+    def _of(cls, content: VectorFile, arguments: SimpleNamespace) -> _FastText:
         """Return a model with the words, vectors, n-grams and output rows of a file's content."""
         model = cls.__new__(cls)
         model._file = None
         model._set_content(content)
+        model._arguments = arguments
+        model.set_args(arguments)
         return model
 
     def _set_content(self, content: VectorFile, inputs: Floats | None = None, outputs: Floats | None = None) -> None:
         self._content, self._wv = content, to_keyed_vectors(content)
         self._inputs, self._outputs = inputs, outputs
+
+    def _stored_arguments(self) -> SimpleNamespace:
+        """Return the arguments that the file of this model stores, and the defaults of all others."""
+        header = self._content.header
+        settings, subwords = header.settings or {}, header.subwords
+        defaults = {name: each.default for name, each in signature(train_unsupervised).parameters.items()}
+        names = {"ws": "window", "epoch": "epochs", "minCount": "min_count", "neg": "negative", "t": "sample"}
+        stored = {name: settings[ours] for name, ours in names.items() if ours in settings}
+        stored["minn"], stored["maxn"] = (subwords.shortest, subwords.longest) if subwords else (0, 0)
+        stored |= {"dim": self.get_dimension(), "bucket": self._buckets}
+        stored["loss"] = loss_name[settings.get("loss", "ns")]
+        stored["model"] = model_name[settings.get("model", "skipgram")]
+        return SimpleNamespace(**defaults | stored)
+
+    def set_args(self, args: Any = None) -> None:
+        """Copy the arguments of training from the attributes of an object, such as `f.getArgs()`, to this object."""
+        if args:
+            vars(self).update({name: getattr(args, name) for name in ARGUMENTS})
+
+    @property
+    def f(self) -> SimpleNamespace:
+        """The methods under the names of fastText's compiled class, except those that fill a Vector or need labels."""
+        return SimpleNamespace(
+            getArgs=lambda: self._arguments,
+            isQuant=self.is_quantized,
+            getVocab=lambda on_unicode_error="strict": self.get_words(include_freq=True),
+            getWordId=self.get_word_id,
+            getSubwordId=self.get_subword_id,
+            getSubwords=self.get_subwords,
+            getNN=self.get_nearest_neighbors,
+            getAnalogies=self.get_analogies,
+            getInputMatrix=self.get_input_matrix,
+            getOutputMatrix=self.get_output_matrix,
+            setMatrices=self.set_matrices,
+            saveModel=self.save_model,
+            tokenize=tokenize,
+        )
 
     @property
     def _buckets(self) -> int:
@@ -83,9 +148,13 @@ class _FastText:
 
     get_labels = get_words
 
-    def get_word_id(self, word: str) -> int:
+    def get_word_id(self, word: Word) -> int:
         """Return the row of a word, or -1 if it is unknown."""
-        return self._wv.key_to_index.get(word, -1)
+        return self._wv.key_to_index.get(word if isinstance(word, str) else _text(word), -1)
+
+    def get_label_id(self, label: Word) -> int:
+        """Return -1: a model without labels has no row for one."""
+        return -1
 
     def __contains__(self, word: object) -> bool:
         return self._wv.is_known(word)
@@ -95,74 +164,76 @@ class _FastText:
     def get_dimension(self) -> int:
         return self._wv.vector_size
 
-    @property
-    def dim(self) -> int:
-        """The number of values of a vector."""
-        return self.get_dimension()
-
-    def get_word_vector(self, word: str) -> Floats:
-        """Return the vector of a word, (D,); see get_word_vectors."""
-        vector: Floats = self.get_word_vectors([word])[0]
-        return vector
-
-    def __getitem__(self, word: str) -> Floats:
-        return self.get_word_vector(word)
-
-    def get_word_vectors(self, words: Sequence[str]) -> Floats:
-        """Return the vectors of n words, (n, D). fastText lacks this method.
+    def get_word_vector(self, word: Word) -> Floats:
+        """Return the vector of a word, (D,).
 
         The vector of an unknown word is the mean of the rows of its n-grams, or zeros if it has none.
 
         Raises:
-            TypeError: A word is not a str.
+            TypeError: The word is neither str nor bytes.
         """
-        for word in words:
-            if not isinstance(word, str):
-                raise TypeError(f"a word must be a str, not {type(word).__name__}: {word!r:.60}")
-        rows = np.array([self.get_word_id(word) for word in words], np.int64)
-        vectors = np.zeros((len(rows), self.get_dimension()), np.float32)
-        known = rows >= 0
-        vectors[known] = self._wv.vectors[rows[known]]
-        if self._wv.ngrams and not known.all():
-            unknown = [word for word, is_known in zip(words, known, strict=True) if not is_known]
-            vectors[~known] = self._wv.ngrams.vectors(Words.of(unknown))
-        return vectors
+        row = self.get_word_id(word)
+        if row >= 0:
+            known: Floats = self._wv.vectors[row].copy()
+            return known
+        ngrams = self._wv.ngrams
+        vector = ngrams.vector(_text(word)) if ngrams else None
+        return np.zeros(self.get_dimension(), np.float32) if vector is None else vector
+
+    def __getitem__(self, word: Word) -> Floats:
+        return self.get_word_vector(word)
+
+    def get_word_vectors(self, words: Sequence[Word]) -> Floats:
+        """Return the vectors of n words, (n, D). fastText lacks this method."""
+        vectors = [self.get_word_vector(word) for word in words]
+        return np.array(vectors, np.float32).reshape(len(vectors), self.get_dimension())
 
     def get_sentence_vector(self, text: str) -> Floats:
-        """Return the vector of a line of text, (D,); see get_sentence_vectors."""
-        vector: Floats = self.get_sentence_vectors([text])[0]
-        return vector
+        """Return the vector of a line of text, (D,): the mean of the unit vectors of its words.
 
-    def get_sentence_vectors(self, texts: Sequence[str]) -> Floats:
-        """Return the vectors of n lines, (n, D): the mean of the unit vectors of their words.
-
-        Words with a vector of zeros do not count. fastText lacks this method.
+        Words with a vector of zeros do not count.
 
         Raises:
-            ValueError: A text has several lines.
+            ValueError: The text has several lines.
         """
-        if any("\n" in text for text in texts):
-            raise ValueError("a text has several lines: give one line at a time (remove '\\n')")
-        lines = [WORD.findall(text) for text in texts]
-        vectors = unit(self.get_word_vectors([word for line in lines for word in line]))
-        starts = np.append(0, np.cumsum([len(line) for line in lines]))
-        counted = np.append(0, np.cumsum(vectors.any(axis=1)))[starts]
-        sums = sums_of_rows(vectors, np.arange(len(vectors)), starts)
-        means: Floats = sums / np.maximum(np.diff(counted), 1).astype(np.float32)[:, np.newaxis]
-        return means
+        _check_line(text)
+        row_of = self._wv.key_to_index
+        words = WORD.findall(text)
+        rows = [row_of[word] for word in words if word in row_of]
+        vectors, norms = self._wv.vectors[rows], self._wv.norms[rows]
+        if len(rows) < len(words):
+            unknown = self.get_word_vectors([word for word in words if word not in row_of])
+            vectors, norms = np.concatenate([vectors, unknown]), np.append(norms, lengths(unknown))
+        has_vector = norms > 0
+        shares = has_vector / np.where(has_vector, norms, 1)
+        mean: Floats = (shares @ vectors / max(1, int(has_vector.sum()))).astype(np.float32)
+        return mean
+
+    def get_sentence_vectors(self, texts: Sequence[str]) -> Floats:
+        """Return the vectors of n lines, (n, D); see get_sentence_vector. fastText lacks this method."""
+        vectors = [self.get_sentence_vector(text) for text in texts]
+        return np.array(vectors, np.float32).reshape(len(vectors), self.get_dimension())
+
+    def get_line(self, text: str | list[str], on_unicode_error: str = "strict") -> Any:
+        """Return the tokens of a line and its labels, which are none; for a list of lines, a list of each."""
+        if isinstance(text, list):
+            return [self.get_line(line)[0] for line in text], [[] for _ in text]
+        _check_line(text)
+        return tokenize(f"{text}\n"), []
 
     # -- nearest words ------------------------------------------------------------------------------
 
-    def get_nearest_neighbors(self, word: str, k: int = 10, on_unicode_error: str = "strict") -> Neighbours:
+    def get_nearest_neighbors(self, word: Word, k: int = 10, on_unicode_error: str = "strict") -> Neighbours:
         """Return (cosine, word) of the `k` words nearest to a word."""
-        return self._nearest(self.get_word_vector(word), {word}, k)
+        return self._nearest(self.get_word_vector(word), {_text(word)}, k)
 
     def get_analogies(
-        self, wordA: str, wordB: str, wordC: str, k: int = 10, on_unicode_error: str = "strict"
+        self, wordA: Word, wordB: Word, wordC: Word, k: int = 10, on_unicode_error: str = "strict"
     ) -> Neighbours:
         """Return (cosine, word) of the `k` words nearest to A - B + C, the sum of unit vectors."""
-        first, second, third = unit(self.get_word_vectors([wordA, wordB, wordC]))
-        return self._nearest(first - second + third, {wordA, wordB, wordC}, k)
+        words = [_text(word) for word in (wordA, wordB, wordC)]
+        first, second, third = unit(self.get_word_vectors(words))
+        return self._nearest(first - second + third, set(words), k)
 
     def _nearest(self, vector: Floats, left_out: set[str], k: int) -> Neighbours:
         found = self._wv.most_similar([vector], topn=k + len(left_out))
@@ -170,8 +241,9 @@ class _FastText:
 
     # -- n-grams ------------------------------------------------------------------------------------
 
-    def get_subwords(self, word: str, on_unicode_error: str = "strict") -> tuple[list[str], NDArray[np.int64]]:
+    def get_subwords(self, word: Word, on_unicode_error: str = "strict") -> tuple[list[str], NDArray[np.int64]]:
         """Return the subwords of a word, itself first if it is known, and their rows of the input matrix."""
+        word = _text(word)
         row, subwords = self.get_word_id(word), self._content.header.subwords
         names, rows = ([word], [row]) if row >= 0 else ([], [])
         if subwords and word != EOS:
@@ -186,7 +258,7 @@ class _FastText:
             rows += (len(self.words) + subwords.ngram_buckets(Words.of([word]))[1].astype(np.int64)).tolist()
         return names, np.array(rows, np.int64)
 
-    def get_subword_id(self, subword: str) -> int:
+    def get_subword_id(self, subword: Word) -> int:
         """Return the row of an n-gram in the input matrix.
 
         Raises:
@@ -195,7 +267,7 @@ class _FastText:
         if not self._buckets:
             raise ValueError("the model has no n-grams")
         fnv = 2166136261  # FNV-1a; fastText extends the sign of each byte
-        for byte in np.frombuffer(subword.encode(), np.int8).tolist():
+        for byte in np.frombuffer(_text(subword).encode(), np.int8).tolist():
             fnv = (fnv ^ byte & 0xFFFFFFFF) * 16777619 & 0xFFFFFFFF
         return len(self.words) + fnv % self._buckets
 
@@ -260,13 +332,48 @@ class _FastText:
     def is_quantized(self) -> bool:
         return False
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in ("predict", "test", "test_label", "get_meter", "get_line", "get_label_id", "quantize"):
-            raise NotImplementedError(f"{name}: {_NO_CLASSIFIERS}")
-        raise AttributeError(f"a model of w2v.fasttext has no attribute {name}")
+    # -- classifiers ----------------------------------------------------------------------------------
+
+    def predict(
+        self, text: str | list[str], k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict"
+    ) -> NoReturn:
+        """Raise ValueError: the model has no labels."""
+        for line in text if isinstance(text, list) else [text]:
+            _check_line(line)
+        raise ValueError("Model needs to be supervised for prediction!")
+
+    def test(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
+        """Return the number of examples, 0 without labels, and precision and recall, which are then NaN."""
+        if not Path(path).is_file():
+            raise ValueError(f"{path} cannot be opened for test!")
+        return 0, math.nan, math.nan
+
+    def test_label(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> dict[str, Any]:
+        """Return the results by label: none."""
+        self.test(path)
+        return {}
+
+    def get_meter(self, path: PathLike, k: int = -1) -> NoReturn:
+        raise NotImplementedError(_NO_CLASSIFIERS)
+
+    def quantize(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise ValueError, as fastText does for a model without labels."""
+        raise ValueError("For now we only support quantization of supervised models")
 
 
 _NO_CLASSIFIERS = "w2v.fasttext has no classifiers and no quantized models: use fastText itself"
+
+
+def _text(word: Word) -> str:
+    """Return a word as a str. Bytes that are not UTF-8 are replaced, as in the words of a loaded model."""
+    if not isinstance(word, str | bytes):
+        raise TypeError(f"a word must be a str or bytes, not {type(word).__name__}: {word!r:.60}")
+    return word if isinstance(word, str) else word.decode(errors="replace")
+
+
+def _check_line(text: str) -> None:
+    if text.find("\n") >= 0:
+        raise ValueError("a text has several lines: give one line at a time (remove '\\n')")
 
 
 def load_model(path: PathLike) -> _FastText:
@@ -278,6 +385,22 @@ def load_model(path: PathLike) -> _FastText:
     return _FastText(model_path=path)
 
 
+def _with_other_names(function: Callable[..., _FastText]) -> Callable[..., _FastText]:
+    """Let a function take the names of OTHER_NAMES, too."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> _FastText:
+        for other, name in OTHER_NAMES.items():
+            if other in options:
+                if name in options:
+                    raise TypeError(f"multiple values for argument '{name}'")
+                options[name] = options.pop(other)
+        return function(*arguments, **options)
+
+    return call
+
+
+@_with_other_names
 def train_unsupervised(
     input: PathLike,
     model: Literal["skipgram", "cbow"] = "skipgram",
@@ -304,11 +427,16 @@ def train_unsupervised(
     """Train a model on a text file, with fastText's defaults. w2v trains it, without </s> at the ends of lines.
 
     `thread` is by default one less than there are processors. minCountLabel, wordNgrams, lrUpdateRate, label and
-    verbose have no effect.
+    verbose have no effect. min_count, word_ngrams, lr_update_rate, label_prefix and pretrained_vectors are other names.
 
     Raises:
         ValueError: The text cannot be used, or an argument is impossible.
     """
+    arguments = SimpleNamespace(**locals())
+    if loss not in loss_name.__members__ or model not in model_name.__members__:
+        raise ValueError(f"loss {loss!r} with model {model!r}: choose ns, hs or softmax, and skipgram or cbow")
+    arguments.loss, arguments.model = loss_name[loss], model_name[model]
+    arguments.thread = thread = thread or max(1, processors() - 1)
     options: dict[str, Any] = {"negative": neg, "ns_exponent": 0.5} if loss == "ns" else {}
     if bucket and maxn >= max(1, minn):
         options |= {"subwords": (max(1, minn), maxn), "buckets": bucket}
@@ -317,10 +445,10 @@ def train_unsupervised(
     with text_warnings_to(lambda line: None):
         trained = train(
             Path(input), model=model, loss=loss, vector_size=dim, window=ws, epochs=epoch, min_count=minCount, alpha=lr,
-            min_alpha=0.0, sample=t, workers=thread or max(1, processors() - 1), seed=seed, vectors="input",
+            min_alpha=0.0, sample=t, workers=thread, seed=seed, vectors="input",
             **options,
         )  # fmt: skip
-    return _FastText._of(trained.to_vector_file())
+    return _FastText._of(trained.to_vector_file(), arguments)
 
 
 def tokenize(text: str) -> list[str]:
