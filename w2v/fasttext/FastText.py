@@ -197,17 +197,19 @@ class _FastText:
             ValueError: The text has several lines.
         """
         _check_line(text)
-        row_of = self._wv.key_to_index
-        words = WORD.findall(text)
-        rows = [row_of[word] for word in words if word in row_of]
-        vectors, norms = self._wv.vectors[rows], self._wv.norms[rows]
-        if len(rows) < len(words):
-            unknown = self.get_word_vectors([word for word in words if word not in row_of])
-            vectors, norms = np.concatenate([vectors, unknown]), np.append(norms, lengths(unknown))
-        has_vector = norms > 0
-        shares = has_vector / np.where(has_vector, norms, 1)
-        mean: Floats = (shares @ vectors / max(1, int(has_vector.sum()))).astype(np.float32)
-        return mean
+        row_of, vectors, norms = self._wv.key_to_index, self._wv.vectors, self._wv.norms
+        total, counted = np.zeros(vectors.shape[1], np.float32), 0
+        for word in WORD.findall(text):
+            row = row_of.get(word)
+            if row is None:
+                vector = self.get_word_vector(word)
+                norm = lengths(vector[np.newaxis])[0]
+            else:
+                vector, norm = vectors[row], norms[row]
+            if norm > 0:
+                total += vector / norm
+                counted += 1
+        return total / np.float32(max(1, counted))
 
     def get_sentence_vectors(self, texts: Sequence[str]) -> Floats:
         """Return the vectors of n lines, (n, D); see get_sentence_vector. fastText lacks this method."""

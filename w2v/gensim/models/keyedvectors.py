@@ -452,11 +452,12 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         rows = slice(restrict_vocab or len(self))
         self.fill_norms()
         assert self.norms is not None
-        products = []
-        for side in sides:
-            queries = [self.get_vector(key, norm=True) if isinstance(key, KEY_TYPES) else key for key in side]
-            shifted = [(1 + cosines(query, self.vectors[rows], self.norms[rows])) / 2 for query in queries]
-            products.append(np.prod(shifted, axis=0))
+        vectors, norms = self.vectors[rows], self.norms[rows]
+        products = [np.ones(len(vectors), REAL), np.ones(len(vectors), REAL)]
+        for product, side in zip(products, sides, strict=True):
+            for key in side:
+                query = self.get_vector(key, norm=True) if isinstance(key, KEY_TYPES) else key
+                product *= (1 + cosines(query, vectors, norms)) / 2
         scores = products[0] / (products[1] + REAL(EPSILON))
         return self._top_keys(scores, [*sides[0], *sides[1]], topn, 0)
 
