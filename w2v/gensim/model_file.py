@@ -66,7 +66,7 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
             raise W2VError(f"{path}: damaged: its arrays do not fit together")
     model.wv = type(model.wv)._from_file(path, content)
     model.wv.vectors = model.wv.vectors.astype(np.float32, copy=False)
-    model.wv.vectors_lockf = arrays.pop(LOCKS, model.wv.vectors_lockf)
+    model.wv.vectors_lockf = arrays.pop(LOCKS, np.ones(1, np.float32))
     vars(model).update(settings, **arrays)
     model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
     attributes.restore(model, OWN_ATTRIBUTES, attributes.unpack(path, USER_ATTRIBUTES, content.tensors))

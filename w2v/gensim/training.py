@@ -107,6 +107,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         log.info("resetting layer weights")
         self.wv.vectors = self.wv.vectors[:0]
         self.wv.resize_vectors(self.seed)
+        self.wv.vectors_lockf = np.ones(1, np.float32)
         self._resize_outputs(keep=0)
 
     def update_weights(self) -> None:

@@ -134,6 +134,18 @@ def test_training_continues_from_wv_vectors_except_locked_rows(sorted_vocab: int
     assert np.flatnonzero((before == model.wv.vectors).all(axis=1)).tolist() == [3]
 
 
+def test_one_lock_holds_for_all_rows_as_in_gensim(tmp_path: Path) -> None:
+    for kind in BOTH:
+        model = kind(SENTENCES, **SMALL)
+        model.save(str(tmp_path / "model"))
+        for each in (model, kind.load(str(tmp_path / "model"))):
+            assert each.wv.vectors_lockf.tolist() == [1]
+            each.wv.vectors_lockf[0] = 0
+            before = each.wv.vectors.copy()
+            train(each, 1)
+            np.testing.assert_array_equal(each.wv.vectors, before)
+
+
 def test_update_adds_words_and_keeps_the_others(model: Word2Vec) -> None:
     before = model.wv.vectors.copy()
     more = [["new", "w1"]] * 5
