@@ -49,6 +49,7 @@ def theirs() -> Any:
     [
         lambda wv: wv.most_similar(positive=["w1", ("w2", 0.5)], negative=["w3"], topn=4),
         lambda wv: wv.most_similar(positive=[VECTORS[5], 7], topn=4),
+        lambda wv: wv.most_similar(positive=[["w1", 2.0], [VECTORS[5], 0.5]], negative=[("w3", -0.5)], topn=4),
         lambda wv: wv.most_similar("w1", topn=5, clip_start=10, clip_end=30),
         lambda wv: wv.most_similar("w1", restrict_vocab=7),
         lambda wv: wv.most_similar("w1", restrict_vocab=0),
@@ -420,6 +421,12 @@ def test_float16_stays_float16(tmp_path: Path) -> None:
         for each in (loaded.vectors, loaded["w1"], loaded.get_mean_vector(["w1", "w2"]), subset.vectors, again.vectors):
             assert each.dtype == np.float16
         np.testing.assert_array_equal(again.vectors, VECTORS.astype(np.float16))
+
+
+def test_a_query_can_be_a_list_of_numbers(ours: KeyedVectors) -> None:
+    assert ours.most_similar([VECTORS[4].tolist()]) == ours.similar_by_vector(VECTORS[4])
+    with pytest.raises(ValueError, match=r"a vector of shape \(3,\): the vectors have 8 values"):
+        ours.most_similar([[1.0, 2.0, 3.0]])
 
 
 def test_functions_of_w2v_take_these_vectors(ours: KeyedVectors) -> None:

@@ -425,8 +425,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return []
         if restrict_vocab:
             clip_start, clip_end = 0, restrict_vocab
-        given = [(key, 1.0) for key in _as_list(positive)] + [(key, -1.0) for key in _as_list(negative)]
-        weighted = [key if isinstance(key, tuple) else (key, weight) for key, weight in given]
+        weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         keys = [key for key, _ in weighted]
         mean = self.get_mean_vector(keys, [weight for _, weight in weighted], True, True, ignore_missing=False)
         if indexer is not None and topn is not None:
@@ -644,6 +643,19 @@ def _as_list(keys: Any) -> Any:
     if isinstance(keys, KEY_TYPES) or (isinstance(keys, np.ndarray) and keys.ndim == 1):
         return [keys]
     return list(keys)
+
+
+def _weighted(keys: Any, weight: float) -> list[tuple[Any, float]]:
+    """Return pairs of a key or vector and its weight. Keys without a weight of their own get `weight`."""
+    pairs: list[tuple[Any, float]] = []
+    for key in _as_list(keys):
+        if isinstance(key, (*KEY_TYPES, np.ndarray)):
+            pairs.append((key, weight))
+        elif len(key) == 2:
+            pairs.append((key[0], key[1]))
+        else:
+            pairs.append((np.asarray(key, REAL), weight))
+    return pairs
 
 
 def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn: Any = hash) -> Floats:
