@@ -44,8 +44,8 @@ def install() -> ExitStack:
     """Change gensim so that programs get this package's Word2Vec, FastText, KeyedVectors, Phrases and their functions.
 
     All else in gensim is as before, and uses gensim's own classes: a Doc2Vec trains, saves and loads as without this
-    call. Names that a program has imported before remain gensim's. Meanwhile pickle refuses, with a PicklingError,
-    objects of gensim's FastText and Phrases that were made before.
+    call. Names that a program has imported before remain gensim's. Objects of gensim's FastText and Phrases that were
+    made before cannot be pickled meanwhile (pickle raises PicklingError), and such a FastText should not be trained.
 
     Calls can be nested, and can come from several threads. The change lasts until all of them are undone.
 
