@@ -11,6 +11,7 @@ import stat
 import struct
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +28,7 @@ from click.testing import CliRunner, Result
 from hypothesis import strategies as st
 
 import w2v
+from w2v._kernels import Kernel, step_for
 from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.explore.content import word_maps
@@ -36,7 +38,7 @@ from w2v.formats.header import ModelHeader
 from w2v.formats.native import write_native
 from w2v.formats.vector_file import VectorFile
 from w2v.kernel import loop
-from w2v.kernel.plan import Plan
+from w2v.kernel.plan import INSTRUCTION_SETS, Plan
 from w2v.losses.loss import Loss
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.rows import below, draw, index_of
@@ -44,6 +46,7 @@ from w2v.losses.sampling import alias_table, noise_weights
 from w2v.losses.worker import new_worker
 from w2v.progress import Progress, Report
 from w2v.settings import ModelName
+from w2v.system import memory
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
@@ -54,6 +57,7 @@ from w2v.training.model import View
 from w2v.training.schedule import Schedule
 from w2v.vectors.approximate import ApproximateIndex
 
+SETS = [name for name in INSTRUCTION_SETS if step_for(name)]  # the instruction sets of this machine
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
 # Numba compiles the losses that are not in CYTHON_LOSSES, which takes some seconds for each.
 ALL_LOSSES = [pytest.param(name, marks=[pytest.mark.slow] * (name not in CYTHON_LOSSES)) for name in LOSSES]
@@ -577,3 +581,42 @@ def related_vectors(rows: int, columns: int = 8, seed: int = 5, noise: float = 0
     second = first + random.standard_normal(columns) + noise * random.standard_normal((rows, columns))
     words = [f"{letter}{row}" for row in range(rows) for letter in "ab"]
     return w2v.KeyedVectors(words, np.stack([first, second], axis=1).reshape(2 * rows, columns))
+
+
+def ngrams_of(word: str, shortest: int, longest: int) -> list[str]:
+    """Return all substrings of these lengths in <word>, except a single < or >."""
+    marked = f"<{word}>"
+    found = [
+        marked[first : first + length]
+        for first in range(len(marked))
+        for length in range(shortest, longest + 1)
+        if first + length <= len(marked)
+    ]
+    ends = [marked[:1]] * (shortest == 1) + [marked[-1:]] * (shortest == 1)
+    for end in ends:
+        found.remove(end)
+    return found
+
+
+def bucket_of(ngram: str, buckets: int) -> int:
+    """Return fastText's hash, FNV-1a of signed bytes."""
+    value = 2166136261
+    for byte in ngram.encode():
+        value = (value ^ (byte | 0xFFFFFF00 if byte > 127 else byte)) * 16777619 % 2**32
+    return value % buckets
+
+
+def copy_matrices(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with copies of the matrices, which another run may change."""
+    copies = {name: memory.aligned_rows(*arguments[name].shape) for name in ("inputs", "outputs")}
+    for name, matrix in copies.items():
+        matrix[:] = arguments[name]
+    return arguments | copies
+
+
+def run_threads(kernel: Kernel, workers: int, end: int | None = None) -> None:
+    threads = [threading.Thread(target=kernel.run, args=(number, end)) for number in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

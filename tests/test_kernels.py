@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers import make_loss, new_plan, train_in_python
+from tests.helpers import SETS, copy_matrices, make_loss, new_plan, run_threads, train_in_python
 from w2v import settings
-from w2v._kernels import MAX_CHUNK_SIZE, Kernel, step_for
+from w2v._kernels import MAX_CHUNK_SIZE, Kernel
 from w2v.errors import W2VError
 from w2v.formats import bfloat16
-from w2v.kernel.plan import INSTRUCTION_SETS, Plan
+from w2v.kernel.plan import Plan
 from w2v.losses.sampling import share_outputs
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
@@ -25,7 +25,6 @@ from w2v.text.subwords import Subwords
 from w2v.text.words import Words
 from w2v.training.planning import thresholds
 
-SETS = [name for name in INSTRUCTION_SETS if step_for(name)]
 TYPES = 60
 
 
@@ -72,14 +71,6 @@ def run_arguments(
     return arguments | others
 
 
-def copy_matrices(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with copies of the matrices, which another run may change."""
-    copies = {name: memory.aligned_rows(*arguments[name].shape) for name in ("inputs", "outputs")}
-    for name, matrix in copies.items():
-        matrix[:] = arguments[name]
-    return arguments | copies
-
-
 def make_plan(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SETS[0]) -> Plan:
     fields = {name: value for name, value in arguments.items() if name not in ("inputs", "outputs")}
     return new_plan(**fields, workers=workers, instruction_set=instruction_set)
@@ -93,14 +84,6 @@ def train(arguments: dict[str, Any], workers: int = 1, instruction_set: str = SE
     kernel = new_kernel(arguments, workers, instruction_set)
     run_threads(kernel, workers)
     return kernel
-
-
-def run_threads(kernel: Kernel, workers: int, end: int | None = None) -> None:
-    threads = [threading.Thread(target=kernel.run, args=(number, end)) for number in range(workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def assert_equals_loop(arguments: dict[str, Any], instruction_sets: Sequence[str] = SETS[:1], workers: int = 1) -> None:

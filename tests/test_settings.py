@@ -128,7 +128,7 @@ def test_a_setting_that_contradicts_the_loss_is_refused() -> None:
     with pytest.raises(w2v.SettingsError, match=r"objective module:Name replaces loss ns: give only one of them"):
         Settings(loss="ns", objective="module:Name")
     for options, what in (
-        ({"loss": "softmax"}, "loss softmax"),
+        ({"loss": "dsoftmax"}, "loss dsoftmax"),
         ({"loss": "ns", "kernel": "numba"}, "kernel numba"),
         ({"loss": "sampled", "adaptive_samples": True}, "adaptive_samples"),
     ):

@@ -43,6 +43,9 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.text.phrases import PhraseOptions as PhraseOptions
     from w2v.text.phrases import Phrases as Phrases
     from w2v.text.vocabulary import Vocabulary as Vocabulary
+    from w2v.training.classifier import Classifier as Classifier
+    from w2v.training.classifier import load as load
+    from w2v.training.classify import train_classifier as train_classifier
     from w2v.training.model import Model as Model
     from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
@@ -52,11 +55,11 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.vectors.combine_models import combine as combine
     from w2v.vectors.encode import encode as encode
     from w2v.vectors.keyed import KeyedVectors as KeyedVectors
-    from w2v.vectors.keyed import load as load
     from w2v.vectors.recommend import recommend as recommend
     from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
 
 _MODULES = {  # the module of each public name
+    "Classifier": "w2v.training.classifier",
     "KeyedVectors": "w2v.vectors.keyed",
     "Loss": "w2v.losses.loss",
     "Model": "w2v.training.model",
@@ -80,13 +83,14 @@ _MODULES = {  # the module of each public name
     "encode": "w2v.vectors.encode",
     "evaluate": "w2v.evaluation.evaluate",
     "explore_page": "w2v.explore.page",
-    "load": "w2v.vectors.keyed",
+    "load": "w2v.training.classifier",
     "losses": "w2v.losses",
     "perplexity": "w2v.evaluation.perplexity",
     "recommend": "w2v.vectors.recommend",
     "resume": "w2v.training.train",
     "slices": "w2v.training.slices",
     "train": "w2v.training.train",
+    "train_classifier": "w2v.training.classify",
     "tune": "w2v.training.tune",
     "word_map": "w2v.plotting.word_map",
     "word_pairs": "w2v.evaluation.similarity",

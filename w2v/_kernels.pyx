@@ -70,6 +70,10 @@ Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is th
             changes to these rows at the end of the chunk. An n-gram receives only a share of each change. Many
             words of a chunk contain it, and all compute their changes from its value before the chunk, so the sum of
             the full changes would overshoot.
+Examples.   A text with labels is an example. Its input rows are those of its words and n-grams, X is their weighted
+            sum, and the word to predict is its label: all losses work over labels as over words. So for examples,
+            `collect_examples` and `fill_example` replace `collect` and `fill_window`, and everything else is the same.
+            A chunk has whole examples.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
             filled LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
 Storage.    Rows can be stored as bfloat16, the upper half of a float, in half the memory. A step converts its rows to
@@ -192,6 +196,9 @@ LOSS_KINDS = {
     "softmax": LossKind(
         rows=EVERY_WORD, weighted=False, softmax=True, sequential=False, hot_rows=0, hot_at_end=False, hot_share=1.5
     ),
+    "ova": LossKind(
+        rows=EVERY_WORD, weighted=False, softmax=False, sequential=False, hot_rows=0, hot_at_end=False, hot_share=1.5
+    ),
 }
 
 cdef enum Purpose:    # the purpose of a random number: numbers for different purposes are independent
@@ -295,6 +302,12 @@ cdef class Kernel:
     cdef const int32_t[::1] subword_rows, subword_counts
     cdef const float[::1] shares             # the share of a word's change that each of its subwords receives
     cdef bint has_subwords                   # whether input rows are composed of subwords
+    cdef bint one_vs_all                     # whether each word has a logistic regression of its own
+    cdef bint has_examples                   # whether the run trains examples instead of windows; see Plan.examples
+    cdef const int64_t[::1] example_starts, label_starts, chunk_starts
+    cdef const int32_t[::1] example_rows, labels
+    cdef const float[::1] row_weights, importance
+    cdef float low_target                    # of one-vs-all: the target of labels that a text does not have
     cdef int64_t hot, first_hot              # each worker copies output rows first_hot to first_hot + hot
     cdef bint deterministic                  # whether several threads give the same bits on every run
     cdef Counters *counters
@@ -316,6 +329,7 @@ cdef class Kernel:
             self.output_words = plan.output_words
         self.inputs, self.outputs = inputs.view(np.int8), outputs.view(np.int8)
         self.kind = LOSS_KINDS[loss.branch]
+        self.one_vs_all = self.kind.rows == EVERY_WORD and not self.kind.softmax
         self.sizes = sizes_of(plan)
         self.max_rows, self.columns, self.negative = self.sizes.m, self.sizes.columns, self.sizes.negative
         self.adaptive = self.negative and loss.adaptive
@@ -325,6 +339,7 @@ cdef class Kernel:
             self.starts, self.nodes, self.codes = data["starts"], data["nodes"], data["codes"]
         elif self.kind.rows == CLASSES:
             self.starts, self.class_of = data["starts"], data["class_of"]
+        self.low_target = data.get("smoothing", 0) / 2
         self.deterministic = self.sizes.set_bits > 0
         self.prefetch_distance = 0 if self.adaptive else LOOKAHEAD
         self.fill_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
@@ -333,12 +348,19 @@ cdef class Kernel:
         self.whole_sentences = settings.whole_sentences
         self.shrink_windows = settings.shrink_windows and not self.whole_sentences
         self.split_at_repeats = self.kind.sequential and not self.cbow
-        self.track_repeats = self.sizes.bfloat16 or not self.cbow  # a mean of float32 rows may contain a row twice
+        # A mean of float32 rows may contain a row twice. The rows of an example are distinct.
+        self.track_repeats = (self.sizes.bfloat16 or not self.cbow) and plan.examples is None
         self.alpha, self.min_alpha, self.epochs = settings.start_alpha, settings.end_alpha, epochs
         self.seed = settings.seed
         self.id_count = self.ids.shape[0]
         self.chunk_size = plan.chunk_size
-        self.chunks = (self.id_count + self.chunk_size - 1) // self.chunk_size
+        self.chunks = plan.chunks
+        self.has_examples = plan.examples is not None
+        if self.has_examples:
+            self.example_starts, self.example_rows = plan.examples.starts, plan.examples.rows
+            self.label_starts, self.labels = plan.examples.label_starts, plan.examples.labels
+            self.row_weights, self.importance = plan.examples.weights, plan.examples.importance
+            self.chunk_starts = plan.chunk_starts
         self.functions = step_choose(plan.instruction_set.encode())
         self.step_width = self.sizes.width
         if not self.sizes.bfloat16:  # skip the padding where registers are shorter than cache lines
@@ -413,14 +435,23 @@ cdef class Kernel:
         elif self.kind.rows == EVERY_WORD:
             w.m = m
             for j in range(m):
-                w.outputs[j] = self.output_row(worker, j)
                 w.offset[step_column(j)] = 0
         elif self.kind.rows == CLASSES:
             for j in range(self.starts.shape[0] - 1):
-                w.outputs[j] = self.output_row(worker, self.class_of.shape[0] + j)
                 w.offset[step_column(j)] = 0
             for j in range(self.starts.shape[0] - 1, m):
                 w.outputs[j] = worker.zero_row
+        self.set_common_rows(worker, w)
+
+    cdef void set_common_rows(self, Worker *worker, Window *w) noexcept nogil:
+        """Set the output rows that are the same for all centre words: of all words, or of all classes."""
+        cdef int64_t j
+        if self.kind.rows == EVERY_WORD:
+            for j in range(w.m):
+                w.outputs[j] = self.output_row(worker, j)
+        elif self.kind.rows == CLASSES:
+            for j in range(self.starts.shape[0] - 1):
+                w.outputs[j] = self.output_row(worker, self.class_of.shape[0] + j)
 
     def run(self, int64_t worker_index, end=None) -> None:
         """Train chunks until position `end`, by default the end of the run, or until `stop` is called.
@@ -497,14 +528,18 @@ cdef class Kernel:
         cdef Worker *worker = self.team.workers[worker_index]
         cdef int64_t first_token = min(chunk * self.chunk_size, self.id_count)
         cdef int64_t end_token = min(first_token + self.chunk_size, self.id_count)
-        cdef int64_t first = self.window_size + 1, end, centre  # indices of kept words
+        cdef int64_t first = self.window_size + 1, end, centre  # indices of kept words, or of examples
+        cdef Window *w
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
         worker.random = hash_of(key_of(self.seed, epoch, WINDOWS), chunk)
         worker.draws.batches = 1
         worker.filled = worker.done = worker.predictions = 0
         self.draw_negatives(worker)
-        end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), first_token, end_token)
+        if self.has_examples:
+            first, end = 0, self.collect_examples(worker, chunk)
+        else:
+            end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), first_token, end_token)
         if self.whole_sentences:
             self.shuffle_long_sentences(worker, first, end)
         if self.track_repeats:
@@ -515,9 +550,13 @@ cdef class Kernel:
             self.copy_hot(worker)
             self.compose(worker)
         for centre in range(first, end):
-            if worker.kept.words[centre] == END_OF_SENTENCE:
+            w = self.window_at(worker, worker.filled)
+            if self.has_examples:
+                worker.predictions += self.fill_example(worker, w, centre, chunk, tokens_before)
+            elif worker.kept.words[centre] != END_OF_SENTENCE:
+                worker.predictions += self.fill_window(worker, w, centre, tokens_before)
+            else:
                 continue
-            worker.predictions += self.fill_window(worker, self.window_at(worker, worker.filled), centre, tokens_before)
             worker.filled += 1
             if worker.filled > self.fill_ahead:
                 self.train_next_window(worker)
@@ -806,7 +845,48 @@ cdef class Kernel:
             kept.previous_occurrence[k] = <int32_t>j if j >= first else 0
             kept.latest_repeat[k] = max(kept.latest_repeat[k - 1], kept.previous_occurrence[k])
 
+    cdef int64_t collect_examples(self, Worker *worker, int64_t chunk) noexcept nogil:
+        """Collect the input rows of a chunk of examples, and return the number of examples."""
+        cdef KeptWords *kept = &worker.kept
+        cdef int64_t next_chunk = min(chunk + 1, self.chunks), k  # an empty chunk follows the last
+        cdef int64_t first = self.chunk_starts[chunk], end = self.chunk_starts[next_chunk]
+        cdef int64_t start = self.example_starts[first]
+        kept.known = self.tokens_before[next_chunk] - self.tokens_before[chunk]
+        kept.start, kept.end = 0, self.example_starts[end] - start
+        for k in range(kept.end):
+            kept.words[k] = self.example_rows[start + k]
+        for k in range(end - first):  # an example has at least one row, so there is room
+            kept.token_number[k] = <int32_t>(kept.known * (k + 1) // (end - first))
+        return end - first
+
     # -- a window: learning rate, context words, groups, output rows, prefetch ------------------
+
+    cdef int64_t fill_example(
+        self, Worker *worker, Window *w, int64_t k, int64_t chunk, int64_t tokens_before
+    ) noexcept nogil:
+        """Set the rows and the learning rate of example k of a chunk. Return the number of its predictions, 1."""
+        cdef int64_t example = self.chunk_starts[chunk] + k, start = self.example_starts[example]
+        cdef int64_t label = self.label_starts[example], labels = self.label_starts[example + 1] - label, j
+        w.alpha = self.importance[example] * self.learning_rate(tokens_before + worker.kept.token_number[k])
+        w.inputs = worker.kept.rows + start - self.example_starts[self.chunk_starts[chunk]]
+        w.input_weight, w.n = &self.row_weights[start], self.example_starts[example + 1] - start
+        w.groups, w.group_starts[0], w.group_starts[1] = 1, 0, <int32_t>w.n
+        # Each visit trains one of the labels, as in fastText.
+        j = high_half(draw(worker), labels) if labels > 1 else 0
+        self.choose_outputs(worker, w, self.labels[label + j])
+        if self.one_vs_all:  # but this loss trains all of them
+            for j in range(label, label + labels):
+                w.target[step_column(self.labels[j])] = 1 - self.low_target
+        self.prefetch_example(w)
+        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.zero_row  # there is no next word to prefetch
+        return 1
+
+    cdef inline void prefetch_example(self, const Window *w) noexcept nogil:
+        """Prefetch the input rows of an example, which are read at random."""
+        cdef int64_t k, at
+        for k in range(w.n):
+            for at in range(self.sizes.row_bytes // CACHE_LINE):
+                prefetch(<const char *>w.inputs[k] + at * CACHE_LINE)
 
     cdef int64_t fill_window(self, Worker *worker, Window *w, int64_t centre, int64_t tokens_before) noexcept nogil:
         """Set the rows and the learning rate of the window around kept word `centre`.
@@ -882,8 +962,11 @@ cdef class Kernel:
 
     cdef inline void choose_outputs(self, Worker *worker, Window *w, int32_t centre) noexcept nogil:
         """Set the output rows that predict the centre word, with their targets and offsets."""
+        cdef int64_t j
         w.output_sets = w.groups if self.negative else 1
         w.centre = centre
+        if self.deterministic:  # an earlier chunk may have replaced rows by copies
+            self.set_common_rows(worker, w)
         w.prefetch_from = 0
         if self.negative:
             self.choose_samples(worker, w)
@@ -891,6 +974,11 @@ cdef class Kernel:
             self.choose_path(worker, w)
         elif self.kind.rows == CLASSES:
             self.choose_class(worker, w)
+        elif self.one_vs_all:
+            for j in range(w.m):
+                w.target[step_column(j)] = self.low_target
+            w.target[step_column(w.centre)] = 1 - self.low_target
+            w.prefetch_from = w.m
         else:
             self.set_target(w, w.centre)
             w.prefetch_from = w.m
@@ -1062,6 +1150,7 @@ cdef class Kernel:
         step.m, step.target, step.alpha = w.m, w.target, w.alpha
         step.repeats = w.repeats
         step.gradient_scale = 1.0 / w.n if self.corrected_gradient and w.n else 1.0
+        step.input_weight = w.input_weight
         for group in range(w.groups):
             output_set = group if w.output_sets > 1 else 0
             step.n = w.group_starts[group + 1] - w.group_starts[group]
@@ -1098,9 +1187,10 @@ cdef Sizes sizes_of(plan) except *:
     cdef int64_t classes
     cdef Sizes s
     settings = plan.settings
-    s.window_size, s.n, s.m = settings.window_size, plan.max_context, plan.loss.max_rows
+    s.window_size = settings.window_size if plan.examples is None else 0
+    s.n, s.m = plan.max_context, plan.loss.max_rows
     s.kept, s.width = plan.chunk_size + 2 * (s.window_size + 1), plan.width
-    s.bfloat16, s.pooled = settings.storage == "bf16", settings.model == "cbow"
+    s.bfloat16, s.pooled = settings.storage == "bf16", settings.model != "skipgram"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
     if kind.rows == CLASSES:
         classes = len(plan.loss.data["starts"]) - 1
@@ -1118,7 +1208,7 @@ cdef Sizes sizes_of(plan) except *:
     s.windows, s.set_bits = LOOKAHEAD + 1, 0
     if settings.deterministic and plan.workers > 1:
         s.hot = 0
-        s.windows = plan.chunk_size
-        s.copied = min(s.kept + plan.chunk_size * s.output_sets * s.m, len(plan.keep_thresholds) + plan.loss.rows)
+        s.windows = plan.max_windows
+        s.copied = min(s.kept + s.windows * s.output_sets * s.m, len(plan.keep_thresholds) + plan.loss.rows)
         s.set_bits = max(BITS_IN_LINE, power_of_2(BITS_PER_ROW * plan.workers * s.copied))
     return s

@@ -65,7 +65,7 @@ FILES = {
     "static": ("m.model2vec", "m.model2vec/tokenizer.json"),
     "static-matrix": ("m.model2vec", "m.model2vec/model.safetensors"),
 }
-NATIVE = ("native", "checkpoint", "gensim", "static-matrix")  # the loaders of safetensors files
+NATIVE = ("native", "classifier", "checkpoint", "gensim", "static-matrix")  # the loaders of safetensors files
 WORDS = ["the", "köln", "a", "b"]
 
 
@@ -88,6 +88,11 @@ def seed_files() -> dict[str, dict[str, bytes]]:
     text, lines = "the köln the a\nb the a b\n".encode() * 3, [["a", "b", "c"]] * 9
     small: dict[str, Any] = {"min_count": 1, "vector_size": 2, "epochs": 1}
     training = small | {"sample": 0, "negative": 1}
+    labels = ["x", "y z", "x"]
+    classifiers = {
+        "direct": w2v.train_classifier(lines[:3], labels, subwords="1-2", buckets=9),
+        "hs": w2v.train_classifier(lines[:3], labels, loss="hs", vector_size=2, epochs=1, tokenize="words"),
+    }
     subword_model = w2v.train(lines, subwords="1-2", buckets=4, **training)
     word2vec = gensim.models.Word2Vec(lines, **small)
     fasttext = gensim.models.FastText(lines, bucket=4, min_n=1, max_n=2, **small)
@@ -126,6 +131,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
                 "hs.safetensors": save("hs.safetensors", w2v.train(lines, loss="hs", storage="bf16", **training)),
                 "ngrams.safetensors": save("ngrams.safetensors", subword_model),
             },
+            "classifier": {name: save(f"{name}.labels.safetensors", model) for name, model in classifiers.items()},
             "fasttext": {"plain": save("m.ft.bin", subword_model)},
             "checkpoint": checkpoints,
             "vocabulary": {
@@ -209,6 +215,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
     from w2v.text import corpus, idstore
     from w2v.text.vocabulary import Vocabulary
     from w2v.training import checkpoint
+    from w2v.training.classifier import Classifier
     from w2v.training.config import read_options
     from w2v.training.model import Model
     from w2v.vectors.keyed import KeyedVectors, load
@@ -245,6 +252,12 @@ def loaders() -> dict[str, Callable[[Path], object]]:
             read_vectors(path.with_name(vectors_name))
 
         return read
+
+    def read_classifier(path: Path) -> None:
+        for mmap in (False, True):
+            model = Classifier.load(path, mmap)
+            probabilities = model.predict_proba(["the a c", "unknown", ""])
+            assert probabilities.shape == (3, len(model.labels))
 
     def read_column(path: Path) -> None:
         for block in corpus.Corpus(path).blocks(column="t"):
@@ -288,6 +301,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         **dict.fromkeys(("binary", "text", "glove"), read_vectors),
         **{name: reader_of_files(*files) for name, files in FILES.items()},
         "native": read_model,
+        "classifier": read_classifier,
         "fasttext": read_model,
         "checkpoint": checkpoint.read_checkpoint,
         "vocabulary": Vocabulary.load,

@@ -148,3 +148,10 @@ def test_training_starts_from_vectors() -> None:
     started = w2v.train(SAMPLES / "corpus.txt", init=SAMPLES / "text-options.safetensors", epochs=1, min_count=1)
     assert started.text.lower
     assert "one" in started.wv
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_classifier_predicts_as_when_it_was_written(mmap: bool) -> None:
+    expected, model = EXPECTED["classifier.safetensors"], w2v.Classifier.load(SAMPLES / "classifier.safetensors", mmap)
+    assert model.labels == expected["labels"]
+    np.testing.assert_allclose(model.predict_proba(["Good film"]), expected["probabilities"], atol=6e-5)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.helpers import SMALL, run
+from tests.helpers import SMALL, bucket_of, ngrams_of, run
 from w2v.system import memory
 from w2v.text import subwords as subwords_module
 from w2v.text.subword_rows import SubwordRows
@@ -18,29 +18,6 @@ from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 
 OPTIONS: dict[str, Any] = SMALL | {"subwords": (3, 4), "buckets": 3000, "workers": 1}
-
-
-def ngrams_of(word: str, shortest: int, longest: int) -> list[str]:
-    """Return all substrings of these lengths in <word>, except a single < or >."""
-    marked = f"<{word}>"
-    found = [
-        marked[first : first + length]
-        for first in range(len(marked))
-        for length in range(shortest, longest + 1)
-        if first + length <= len(marked)
-    ]
-    ends = [marked[:1]] * (shortest == 1) + [marked[-1:]] * (shortest == 1)
-    for end in ends:
-        found.remove(end)
-    return found
-
-
-def bucket_of(ngram: str, buckets: int) -> int:
-    """Return fastText's hash, FNV-1a of signed bytes."""
-    value = 2166136261
-    for byte in ngram.encode():
-        value = (value ^ (byte | 0xFFFFFF00 if byte > 127 else byte)) * 16777619 % 2**32
-    return value % buckets
 
 
 @given(

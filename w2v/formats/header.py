@@ -61,6 +61,20 @@ class ViewHeader:
     metrics: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class LabelHeader:
+    """The part of a header that only a classifier has: see `w2v.training.classifier.Classifier`.
+
+    Attributes:
+        options: The fields of LabelOptions.
+        several, temperature: See Classifier.
+    """
+
+    options: dict[str, Any]
+    several: bool = False
+    temperature: float = 1.0
+
+
 # The fields of a header that a file stores as JSON: the type of each, and what error messages call it.
 _JSON_FIELDS: dict[str, tuple[Any, str]] = {
     "settings": (dict[str, Any], "settings"),
@@ -72,6 +86,7 @@ _JSON_FIELDS: dict[str, tuple[Any, str]] = {
     "views": (dict[str, ViewHeader], "views"),
     "coordinates": (str, "coordinates"),
     "scores": (dict[str, Any], "scores"),
+    "labels": (LabelHeader, "labels"),
 }
 
 
@@ -91,6 +106,7 @@ class ModelHeader:
         views: The views of a model with several, by name; otherwise empty.
         coordinates: A name of the coordinate system of the vectors. Vectors of two files may be compared without an
             alignment if both have the same name. Empty if the system is the model's own.
+        labels: What only a classifier has, or None.
         gensim: The object that w2v.gensim or gensim saved, if the file is from one of them.
         package_version: The version of w2v that wrote a checkpoint; empty in other files.
         others: Strings that other programs stored, by name; w2v keeps them, but does not use them.
@@ -105,6 +121,7 @@ class ModelHeader:
     key_type: KeyType = "str"
     views: Mapping[str, ViewHeader] = field(default_factory=dict)
     coordinates: str = ""
+    labels: LabelHeader | None = None
     gensim: GensimObject | None = None
     package_version: str = ""
     others: Mapping[str, str] = field(default_factory=dict)

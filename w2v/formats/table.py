@@ -35,6 +35,7 @@ VIEW = view_prefix("{}").rstrip(".")  # the name of all tensors of a view, as on
 PART_LABELS = {
     **{name: name for name in ("counts", "settings", "metrics", "scores")},
     **dict.fromkeys(SUBWORDS, "n-grams"),
+    **dict.fromkeys(("labels", "label_offsets", "label_counts", "text_ngrams", "text_buckets", "idf"), "classifier"),
     "inputs": "input rows",
     "loss_by_epoch": "losses by epoch",
     "text": "text options",

@@ -225,7 +225,7 @@ cdef inline void for_each_row(Team *team, Worker *worker, bint make_copies) noex
     if not s.composed:  # composed rows belong to the worker, so they need no copies
         for k in range(worker.kept.start, worker.kept.end):
             if worker.kept.words[k] >= 0:
-                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, s.window_size)
+                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, max(s.window_size, 1))
     for k in range(worker.filled):
         w = &worker.windows[k]
         if not w.n:

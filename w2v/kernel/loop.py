@@ -9,6 +9,7 @@ From the outside in:
 
     Kernel.run      assigns the chunks of all epochs to the threads
     train_chunk     slides the window over a chunk, and takes a step for each group of context words
+    train_examples  does the same for a chunk of texts with labels
     collect         reads the words of a chunk that subsampling keeps; shuffle_long_sentences may shuffle them
     compose         computes the input rows of these words from their subwords; update_subwords changes the subwords
     find_context    finds the context words of a centre word
@@ -37,9 +38,10 @@ from w2v.losses.rows import GOLDEN, below, draw, prefetch, scramble, step, updat
 from w2v.losses.worker import as_named_tuple, new_worker
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.text._text import SENTENCE_END_ID
+from w2v.text.examples import Examples
 from w2v.text.subword_rows import SubwordRows
 
-NO_SUBWORDS = SubwordRows.without_ngrams(0)
+NO_SUBWORDS, NO_EXAMPLES = SubwordRows.without_ngrams(0), Examples.empty()
 # The purpose of a random number: numbers for different purposes are independent.
 SUBSAMPLING, WINDOWS = np.uint64(1), np.uint64(2)
 
@@ -191,6 +193,8 @@ def update_subwords(plan: Any, s: Worker, count: int) -> None:
 
 def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
     """Train the centre words of a chunk, and return the summed loss and the number of predictions."""
+    if len(plan.chunk_starts):
+        return train_examples(plan, s, epoch, chunk)
     first_token, chunks = chunk * plan.chunk_size, len(plan.tokens_before) - 1
     end_token = min(first_token + plan.chunk_size, len(plan.ids))
     tokens_before = epoch * plan.tokens_before[chunks] + plan.tokens_before[chunk]
@@ -232,6 +236,35 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
             predictions += rows
     update_subwords(plan, s, count)
     return loss, predictions
+
+
+def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
+    """Train the texts of a chunk to predict their labels, and return the summed loss and the number of predictions."""
+    chunks = len(plan.tokens_before) - 1
+    if chunk == chunks:  # the empty chunk after the last one, which the Numba kernel compiles with
+        return 0.0, 0
+    first, end = plan.chunk_starts[chunk], plan.chunk_starts[chunk + 1]
+    tokens = plan.tokens_before[chunk + 1] - plan.tokens_before[chunk]
+    tokens_before = epoch * plan.tokens_before[chunks] + plan.tokens_before[chunk]
+    tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
+    start_random(s, hash_of(key_of(plan.seed, epoch, WINDOWS), chunk))
+    as_float = s.x.dtype.type
+    loss, x, change = 0.0, s.x[:1], s.change[:1]
+    for k in range(first, end):
+        progress = as_float((tokens_before + tokens * (k + 1 - first) // (end - first)) / tokens_in_run)
+        alpha = plan.importance[k] * learning_rate(plan.alpha, plan.min_alpha, progress)
+        labels = plan.labels[plan.label_starts[k] : plan.label_starts[k + 1]]
+        s.label_count[0] = len(labels)
+        s.labels[: len(labels)] = labels
+        label = labels[below(draw(s.random), len(labels))] if len(labels) > 1 else labels[0]
+        change[:] = 0
+        x[:] = 0
+        for at in range(plan.example_starts[k], plan.example_starts[k + 1]):
+            x[0] += plan.row_weights[at] * plan.inputs[plan.example_rows[at]]
+        loss += step(s, label, x, change, alpha)
+        for at in range(plan.example_starts[k], plan.example_starts[k + 1]):
+            plan.inputs[plan.example_rows[at]] += plan.row_weights[at] * change[0]
+    return loss, end - first
 
 
 def find_context(plan: Any, s: Worker, centre: int) -> int:
@@ -357,6 +390,7 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     """
     settings, as_float = plan.settings, inputs.dtype.type
     subwords, shares = (plan.subwords, plan.shares) if plan.subwords else (NO_SUBWORDS, np.empty(0, np.float32))
+    examples = plan.examples or NO_EXAMPLES
     names = "ids", "word_of_type", "tokens_before", "keep_thresholds", "sides_by_size", "epochs", "chunk_size"
     fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {
         "inputs": inputs,
@@ -365,6 +399,13 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
         "subword_rows": subwords.rows,
         "subword_counts": subwords.counts,
         "shares": shares,
+        "example_starts": examples.starts,
+        "example_rows": examples.rows,
+        "row_weights": examples.weights,
+        "label_starts": examples.label_starts,
+        "labels": examples.labels,
+        "importance": examples.importance,
+        "chunk_starts": np.empty(0, np.int64) if plan.chunk_starts is None else plan.chunk_starts,
         "cbow": settings.model == "cbow",
         "corrected_gradient": settings.cbow_gradient == "corrected",
         "window_size": settings.window_size,
@@ -381,7 +422,9 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
 def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: DTypeLike) -> Worker:
     """Return the state of a thread that trains this plan, for rows of this width and type."""
     composed = len(plan.keep_thresholds) if plan.subwords else 0
-    return new_worker(plan.loss, parameters, 2 * plan.settings.window_size, width, dtype, plan.chunk_size, composed)
+    labels = 0 if plan.examples is None else int(np.diff(plan.examples.label_starts).max())
+    size = 2 * plan.settings.window_size
+    return new_worker(plan.loss, parameters, size, width, dtype, plan.chunk_size, composed, labels)
 
 
 def worker_bytes(plan: Plan) -> int:

@@ -17,6 +17,7 @@ from w2v.formats import bfloat16
 from w2v.losses.loss import Loss
 from w2v.losses.registry import Settings
 from w2v.system import memory
+from w2v.text.examples import Examples
 from w2v.text.subword_rows import SubwordRows
 
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # fastest first
@@ -34,8 +35,11 @@ class Plan:
             total.
         keep_thresholds: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep_thresholds[word].
         loss: See Loss.
+        examples: Texts with labels to train instead of windows, or None. Then `ids`, `word_of_type` and the window have
+            no meaning, V is the number of input rows, and `loss` predicts labels.
+        chunk_starts: int64 (chunks + 1,), the first example of each chunk, and their number; None without examples.
         epochs, workers: The numbers of epochs and of threads. The settings may leave both to w2v.
-        chunk_size: Number of ids in a chunk.
+        chunk_size: Number of ids in a chunk; the highest number of rows in a chunk of examples.
         instruction_set: The target of the machine code: one of INSTRUCTION_SETS for the Cython kernel, the compiler
             and processor for the Numba kernel.
         subwords: The subwords of each word, or None.
@@ -58,9 +62,15 @@ class Plan:
     shares: NDArray[np.float32] | None = None
     frozen_outputs: bool = False
     output_words: NDArray[np.int32] | None = None
+    examples: Examples | None = None
+    chunk_starts: NDArray[np.int64] | None = None
 
     def first(self, share: float) -> Plan:
-        """Return the plan of a run over the first `share` of the ids, 0 to 1, but at least one id."""
+        """Return the plan of a run over the first `share` of the ids or examples, 0 to 1, but at least one."""
+        if self.examples is not None and self.chunk_starts is not None:
+            examples = self.examples.take(np.arange(max(1, int(share * len(self.examples)))))
+            starts = np.append(self.chunk_starts[self.chunk_starts < len(examples)], len(examples))
+            return replace(self, examples=examples, chunk_starts=starts, tokens_before=examples.starts[starts])
         stop = max(1, int(share * len(self.ids)))
         last = (stop - 1) // self.chunk_size  # index of the last chunk
         tokens_in_last = np.count_nonzero(self.word_of_type.take(self.ids[last * self.chunk_size : stop]) >= 0)
@@ -76,8 +86,15 @@ class Plan:
 
     @property
     def max_context(self) -> int:
-        """The maximum number of context words in a window."""
+        """The maximum number of context words in a window, or of rows in an example."""
+        if self.examples is not None:
+            return int(np.diff(self.examples.starts).max())
         return self.settings.window_size * (1 if self.settings.whole_sentences else 2)
+
+    @property
+    def max_windows(self) -> int:
+        """The maximum number of windows or examples in a chunk."""
+        return self.chunk_size if self.chunk_starts is None else int(np.diff(self.chunk_starts).max())
 
     @property
     def mean_context(self) -> float:

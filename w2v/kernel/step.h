@@ -70,7 +70,8 @@ typedef struct {
     int repeats;            /* whether an input row occurs twice; each occurrence counts as an input */
     int sequential;         /* whether each input row sees the output rows as updated by the input rows before it */
     int frozen_outputs;     /* whether Y stays as it is: only X is updated, and the step is not sequential */
-    int pooled;             /* whether X is a single row, the mean of the n rows */
+    int pooled;             /* whether X is a single row: the mean of the n rows, or their sum with input_weight */
+    const float *input_weight; /* n factors of the rows in this sum, and of their updates; NULL: take the mean */
     float gradient_scale;   /* if pooled, each of the n rows receives this times the update of X */
     float alpha;            /* learning rate */
     float **prefetch;       /* rows of the next steps, to prefetch during the update */

@@ -83,7 +83,7 @@ static STEP_INLINE step_row STEP_NAME(select)(step_row_ints mask, step_row yes, 
         }                                                                                          \
     } while (0)
 
-/* -- pool: X ← the mean of the input rows ------------------------------------------------------------------------- */
+/* -- pool: X ← the mean of the input rows, or their weighted sum --------------------------------------------------- */
 
 /* Pool U vectors of each row from float d on. */
 static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t n, float *const *inputs, float *mean) {
@@ -96,8 +96,22 @@ static STEP_INLINE void STEP_NAME(pool_vectors)(const int U, int64_t d, int64_t 
     STEP_EACH(u, U) STEP_VEC(mean + d + u * STEP_LANES) = sum[u] * (1.0f / (float)n);
 }
 
+static STEP_INLINE void STEP_NAME(pool_weighted)(const int U, int64_t d, const Step *s, float *pooled) {
+    step_vec sum[STEP_POOL_VECTORS];
+    STEP_EACH(u, U) sum[u] = (step_vec){0};
+    for (int64_t i = 0; i < s->n; i++) {
+        const float *const row = s->inputs[i] + d;
+        const step_vec weight = STEP_NAME(splat)(s->input_weight[i]);
+        STEP_EACH(u, U) sum[u] += weight * STEP_VEC(row + u * STEP_LANES);
+    }
+    STEP_EACH(u, U) STEP_VEC(pooled + d + u * STEP_LANES) = sum[u];
+}
+
 static STEP_INLINE void STEP_NAME(pool)(const Step *s, const StepLayout *layout) {
-    STEP_FOR_VECTORS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0]);
+    if (s->input_weight)
+        STEP_FOR_VECTORS(STEP_NAME(pool_weighted), s->width, s, layout->x[0]);
+    else
+        STEP_FOR_VECTORS(STEP_NAME(pool_vectors), s->width, s->n, s->inputs, layout->x[0]);
 }
 
 /* -- score: S ← X Yᵀ, and for sequential rows G ← X Xᵀ ------------------------------------------------------------ */
@@ -578,8 +592,22 @@ static STEP_INLINE void STEP_NAME(scatter_vectors)(const int U, int64_t d, int64
     }
 }
 
+/* Add the change times the row's weight to U vectors of each row from float d on. */
+static STEP_INLINE void STEP_NAME(scatter_weighted)(const int U, int64_t d, const Step *s, const float *change) {
+    step_vec part[STEP_POOL_VECTORS];
+    STEP_EACH(u, U) part[u] = STEP_VEC(change + d + u * STEP_LANES);
+    for (int64_t i = 0; i < s->n; i++) {
+        float *const row = s->inputs[i] + d;
+        const step_vec weight = STEP_NAME(splat)(s->input_weight[i]);
+        STEP_EACH(u, U) STEP_VEC(row + u * STEP_LANES) += weight * part[u];
+    }
+}
+
 static STEP_INLINE void STEP_NAME(scatter)(const Step *s, const StepLayout *layout) {
-    STEP_FOR_VECTORS(STEP_NAME(scatter_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
+    if (s->input_weight)
+        STEP_FOR_VECTORS(STEP_NAME(scatter_weighted), s->width, s, layout->updated[0]);
+    else
+        STEP_FOR_VECTORS(STEP_NAME(scatter_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
 }
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ cdef extern from "step.h" nogil:
         int sequential
         int frozen_outputs
         int pooled
+        const float *input_weight
         float gradient_scale
         float alpha
         float **prefetch
@@ -76,7 +77,8 @@ cdef struct Window:
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
     float alpha            # learning rate of the steps of this window
-    float **inputs         # (n): rows of the context words
+    float **inputs         # (n): rows of the context words, or of an example
+    const float *input_weight  # (n): the factors of the rows of an example; NULL without examples
     float **outputs        # (output_sets × m): output rows, then one input row to prefetch
     float *target          # (columns)
     float *offset          # (output_sets × columns)
@@ -234,7 +236,7 @@ cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept
     """Point a window at its arrays, which begin at `start`, aligned to a cache line, and return their size."""
     cdef uintptr_t at = start
     w.inputs = <float **>bump_allocate(&at, 2 * s.window_size * sizeof(float *))
-    w.group_starts = <int32_t *>bump_allocate(&at, (s.n + 1) * sizeof(int32_t))
+    w.group_starts = <int32_t *>bump_allocate(&at, (2 if s.pooled else s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>bump_allocate(&at, (s.output_sets * s.m + 1) * sizeof(float *))
     w.target = <float *>bump_allocate(&at, s.columns * sizeof(float))
     w.offset = <float *>bump_allocate(&at, s.output_sets * s.columns * sizeof(float))

@@ -89,6 +89,7 @@ class Loss:
             rate alpha move a row about the fraction 1 - exp(-curvature · alpha · n) of the way to its optimum.
         supports_deterministic: Whether several threads of the Cython kernel can train to the same bits on every run
             (`deterministic`).
+        independent: Whether each word has a probability of its own, so that they do not add up to 1.
         sequential: Whether the context words of a window are trained one after the other.
         predrawn: The number of random numbers that s.random holds after the state of the generator. They are drawn at
             the start of each chunk of text.
@@ -108,6 +109,7 @@ class Loss:
     epochs_by_size: ClassVar[bool] = False
     curvature: ClassVar[float] = 0.25  # of the logistic loss at score 0, for an input row of length 1
     supports_deterministic: ClassVar[bool] = False
+    independent: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
     is_own: bool = True  # until `prepared` reads it from the settings

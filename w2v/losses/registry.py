@@ -30,6 +30,7 @@ from w2v.losses.full_softmax import FullSoftmax
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeOptions
 from w2v.losses.loss import Array, Loss
 from w2v.losses.mos import MixtureOfSoftmaxes, MixtureOptions
+from w2v.losses.one_vs_all import OneVsAll, OneVsAllOptions
 from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSoftmax, SampledSoftmaxOptions
 from w2v.options import option, options_of
 from w2v.settings import LOSS, TRAINING, GeneralOptions, WordVectors
@@ -47,6 +48,7 @@ LOSSES: dict[str, type[Loss]] = {
         SampledSoftmax,
         ClassSoftmax,
         FullSoftmax,
+        OneVsAll,
         DifferentiatedSoftmax,
         MixtureOfSoftmaxes,
         CharacterCNN,
@@ -66,7 +68,9 @@ LOSS_OPTIONS = {name for kind in LOSSES.values() for name in options_of(kind.opt
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions, GeneralOptions):
+class Settings(
+    OneVsAllOptions, SampledSoftmaxOptions, TreeOptions, ClassOptions, BlockOptions, MixtureOptions, GeneralOptions
+):
     """The settings of a training run: the general options and the options of its loss.
 
     `w2v train --help` describes each option.

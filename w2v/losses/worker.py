@@ -23,6 +23,7 @@ def new_worker(
     dtype: DTypeLike,
     chunk_size: int = 0,
     composed: int = 0,
+    labels: int = 0,
 ) -> Worker:
     """Return the state of a thread.
 
@@ -34,6 +35,7 @@ def new_worker(
         dtype: The dtype of the rows: float32, or float64 to check results.
         chunk_size: The maximum number of ids in a chunk of the text.
         composed: The number of words in the vocabulary if their rows are composed of subwords, otherwise 0.
+        labels: The highest number of labels of an example; 0 without examples.
     """
     m, kept = loss.max_rows, chunk_size + n + 2
     distinct = min(kept, composed)
@@ -52,6 +54,8 @@ def new_worker(
         "x": memory.zeros((n, width), dtype),
         "change": memory.zeros((n, width), dtype),
         "context": np.zeros(n, np.int64),
+        "labels": np.zeros(labels, np.int32),
+        "label_count": np.zeros(1, np.int64),
         "kept": np.zeros(kept, np.int32),
         "token_number": np.zeros(kept, np.int32),
         "slots": np.zeros(composed, np.int32),

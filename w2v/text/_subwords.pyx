@@ -1,8 +1,16 @@
-"""Hash the character n-grams of words into buckets like fastText (Bojanowski et al. 2017, section 3.2)."""
+"""Hash n-grams into buckets like fastText: the character n-grams of words (Bojanowski et al. 2017, section 3.2), and the
+word n-grams of texts (Joulin et al. 2017, section 2.2)."""
 
-from libc.stdint cimport int32_t, int64_t, int8_t, uint32_t
+cimport cython
+from libc.stdint cimport int32_t, int64_t, int8_t, uint32_t, uint64_t
+
+from w2v.text._text cimport SENTENCE_END_ID
 
 import numpy as np
+
+cpdef enum:
+    NO_LABEL = -1       # the label of a word
+    IGNORED_LABEL = -2  # a label that the model does not have
 
 
 cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept nogil:
@@ -158,3 +166,145 @@ def compose(
             subword_count = ngrams + 1
             for d in range(own.shape[1]):
                 own[k, d] /= subword_count
+
+
+def hashes_of(const unsigned char[::1] blob, const int64_t[::1] offsets):
+    """Return the FNV-1a hash of each of V words, int32 (V,), from which fastText computes the hashes of word n-grams."""
+    cdef int64_t k, at
+    cdef uint32_t fnv
+    cdef int32_t[::1] hashes = np.empty(offsets.shape[0] - 1, np.int32)
+    for k in range(hashes.shape[0]):
+        fnv = 2166136261
+        for at in range(offsets[k], offsets[k + 1]):
+            fnv = (fnv ^ <uint32_t><int8_t>blob[at]) * 16777619
+        hashes[k] = <int32_t>fnv
+    return np.asarray(hashes)
+
+
+@cython.final
+cdef class TextRows:
+    """Finds the rows of texts: of their words, their word n-grams and the character n-grams of their words.
+
+    The first rows belong to the V words of a vocabulary. A bucket of n-grams has a row only if one of its n-grams
+    occurred in the texts of the training.
+
+    Args:
+        words: V.
+        word_ngrams: The maximum number of words of an n-gram; 1 for none.
+        row_of_bucket: int32 (buckets,), the row of each bucket, or -1. With `add`, this class gives the next row to
+            each bucket without a row that it meets.
+        rows: The number of rows.
+        add: Whether to add rows.
+    """
+
+    cdef int32_t[::1] row_of_bucket
+    cdef int32_t[::1] last_text  # (rows): the number of the last text that has this row
+    cdef int32_t[::1] position   # (rows): where this row is among the rows of that text
+    cdef int64_t word_ngrams, texts
+    cdef bint add
+    cdef readonly int64_t rows
+
+    def __init__(self, int64_t words, int64_t word_ngrams, int32_t[::1] row_of_bucket, int64_t rows, bint add):
+        cdef int64_t most = words + row_of_bucket.shape[0] if add else rows
+        self.word_ngrams, self.row_of_bucket, self.rows, self.add = word_ngrams, row_of_bucket, rows, add
+        self.last_text, self.position = np.zeros(most, np.int32), np.empty(most, np.int32)
+
+    def find(
+        self,
+        const uint32_t[::1] ids not None,
+        const int32_t[::1] row_of_type not None,
+        const int32_t[::1] label_of_type not None,
+        const int32_t[::1] hash_of_type not None,
+        const int64_t[::1] ngram_starts not None,
+        const int32_t[::1] ngram_buckets not None,
+    ):
+        """Find the rows and labels of whole texts. A text without words has no rows.
+
+        Args:
+            ids: The types of the tokens; SENTENCE_END_ID ends a text.
+            row_of_type: The row of each type, -1 if it is not in the vocabulary. The row of SENTENCE_END_ID counts for
+                the end of each text, the word </s> of fastText.
+            label_of_type: The label of each type, NO_LABEL or IGNORED_LABEL.
+            hash_of_type: See `hashes_of`.
+            ngram_starts, ngram_buckets: The character n-grams of each type: see `buckets_of`.
+
+        Returns:
+            starts, int64 (texts + 1,), and rows, int32 (n,): the distinct rows of each text, in order of first
+            occurrence. counts, int32 (n,): how often the text has each row. sizes, int64 (texts,): the number of rows
+            of each text with repeats, and with n-grams without a row. label_starts, int64 (texts + 1,), and labels,
+            int32 (m,).
+        """
+        cdef int64_t texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), k, j, text = 0, tokens = 0
+        cdef int64_t size = len(ids) * self.word_ngrams
+        cdef uint32_t id
+        if len(ngram_buckets):
+            size += np.diff(ngram_starts)[ids].sum()
+        cdef int64_t[::1] starts = np.zeros(texts + 1, np.int64), label_starts = np.zeros(texts + 1, np.int64)
+        cdef int64_t[::1] sizes = np.zeros(texts, np.int64)
+        cdef int32_t[::1] rows = np.empty(size, np.int32), counts = np.empty(size, np.int32)
+        cdef int32_t[::1] labels = np.empty(len(ids), np.int32), hashes = np.empty(len(ids), np.int32)
+        cdef int64_t found = 0, found_labels = 0, first
+        with nogil:
+            for k in range(ids.shape[0]):
+                id = ids[k]
+                if label_of_type[id] >= 0:
+                    labels[found_labels] = label_of_type[id]
+                    found_labels += 1
+                if label_of_type[id] != NO_LABEL:
+                    continue
+                if id != SENTENCE_END_ID or tokens:
+                    hashes[tokens] = hash_of_type[id]
+                    tokens += 1
+                    if tokens == 1:
+                        self.texts += 1
+                    if row_of_type[id] >= 0:
+                        found = self.count(row_of_type[id], starts[text], found, rows, counts)
+                        sizes[text] += 1
+                    for j in range(ngram_starts[id], ngram_starts[id + 1]):
+                        found = self.count_bucket(ngram_buckets[j], starts[text], found, rows, counts)
+                        sizes[text] += 1
+                if id == SENTENCE_END_ID:
+                    sizes[text] += self.word_ngrams_of(hashes, tokens, starts[text], &found, rows, counts)
+                    text += 1
+                    starts[text], label_starts[text], tokens = found, found_labels, 0
+        return (np.asarray(starts), np.asarray(rows)[:found], np.asarray(counts)[:found], np.asarray(sizes),
+                np.asarray(label_starts), np.asarray(labels)[:found_labels])
+
+    cdef int64_t word_ngrams_of(
+        self, const int32_t[::1] hashes, int64_t tokens, int64_t start, int64_t *found, int32_t[::1] rows,
+        int32_t[::1] counts
+    ) noexcept nogil:
+        """Find the rows of the word n-grams of a text. Return the number of n-grams."""
+        cdef int64_t i, j, ngrams = 0
+        cdef uint64_t fnv
+        for i in range(tokens):
+            fnv = <uint64_t><int64_t>hashes[i]
+            for j in range(i + 1, min(tokens, i + self.word_ngrams)):
+                fnv = fnv * 116049371 + <uint64_t><int64_t>hashes[j]
+                found[0] = self.count_bucket(
+                    <int32_t>(fnv % <uint64_t>self.row_of_bucket.shape[0]), start, found[0], rows, counts
+                )
+                ngrams += 1
+        return ngrams
+
+    cdef inline int64_t count_bucket(
+        self, int32_t bucket, int64_t start, int64_t found, int32_t[::1] rows, int32_t[::1] counts
+    ) noexcept nogil:
+        cdef int32_t row = self.row_of_bucket[bucket]
+        if row < 0:
+            if not self.add:
+                return found
+            row = self.row_of_bucket[bucket] = <int32_t>self.rows
+            self.rows += 1
+        return self.count(row, start, found, rows, counts)
+
+    cdef inline int64_t count(
+        self, int32_t row, int64_t start, int64_t found, int32_t[::1] rows, int32_t[::1] counts
+    ) noexcept nogil:
+        """Count a row of the text that begins at `start`. Return the number of rows found."""
+        if self.last_text[row] == self.texts:
+            counts[start + self.position[row]] += 1
+            return found
+        self.last_text[row], self.position[row] = <int32_t>self.texts, <int32_t>(found - start)
+        rows[found], counts[found] = row, 1
+        return found + 1

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
@@ -343,6 +343,44 @@ class Corpus:
         }
         if found := [pluralise(count, noun) for noun, count in counts.items() if count]:
             issue_text_warning(f"{action} {' and '.join(found)}")
+
+    def cells(self, columns: Sequence[str], encoding: str = UTF_8, errors: Errors = "strict") -> Iterator[list[Any]]:
+        """Yield the values of some columns of a table, row by row. A missing value is None.
+
+        Args:
+            columns: The names of the columns.
+            encoding, errors: See `blocks`.
+
+        Raises:
+            SettingsError: The corpus is not a table.
+            W2VError: A column is missing, or the table cannot be read.
+        """
+        self._bytes_read = 0
+        if self._table is not None:
+            yield from map(list, zip(*(python_values(_column_of(self._table, name)) for name in columns), strict=True))
+        elif not self._files:
+            raise SettingsError(f"column {columns[0][:100]!r}: lists have no columns")
+        for file in self._files:
+            name = _display(file.name)
+            with (
+                translate_os_errors(name),
+                contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
+                check_unchanged(name, stream, file.status),
+            ):
+                unpacked = decompress(name, self._read(stream, file.stop))
+                head = _head(unpacked)
+                if columnar_kind(head):
+                    _, table = open_table(name, stream)
+                    check_columns(name, table, columns)
+                    for batch in table.batches(list(columns), ROWS_AT_ONCE):
+                        yield from map(list, zip(*(batch[column].to_pylist() for column in columns), strict=True))
+                    continue
+                unpacked = itertools.chain([head], unpacked)
+                if encoding != UTF_8:
+                    unpacked = to_utf_8(name, unpacked, encoding, errors)
+                head = _head(unpacked)
+                _, values = rows(name, itertools.chain([text_start(name, head)], unpacked), columns)
+                yield from (row for _, row in values)
 
     def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[Piece]:
         """Yield each text or list of tokens as (name for messages, position in the text, line).

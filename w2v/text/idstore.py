@@ -46,7 +46,7 @@ from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.long_table import LongTable, RowBlock, Rows
-from w2v.text.normalise import Normaliser, TextOptions
+from w2v.text.normalise import Normaliser, TextOptions, label_pattern
 from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.sessions import Keys, SessionBlock
 from w2v.text.words import INTEGER, KeyType, Words
@@ -325,6 +325,7 @@ def read_corpus(
     workers: int = 1,
     progress: Report | None = None,
     check_items: CheckItems | None = None,
+    label_prefix: str = "",
 ) -> IdStore:
     """Read a text once and store it as ids.
 
@@ -341,6 +342,7 @@ def read_corpus(
         progress: Called regularly with a Progress of phase "read".
         check_items: Called with the name and the type of keys of items as soon as they are read, to refuse them. It is
             not called for a text in the cache. The type is None if it is still unknown, as in CSV.
+        label_prefix: The beginning of words that stay as they are, because they are labels; "" for none.
 
     Raises:
         W2VError: If the text cannot be read or has no words, or if the folder is not writable.
@@ -354,11 +356,12 @@ def read_corpus(
     _create_folder(folder)
     if cache is None or files is None:
         with _temporary(folder) as file:
-            _write(file, folder, corpus, reading, "", workers, progress, check_items)
+            _write(file, folder, corpus, reading, "", workers, progress, check_items, label_prefix)
             return IdStore(file)
 
     # Each user has one cache file for the same files and options. Its cache key shows whether the files have changed.
     options = {name: value for name, value in asdict(reading).items() if name != "cache"}
+    options |= {"label_prefix": label_prefix} if label_prefix else {}
     identity = json.dumps([user_id(), options, [path for path, _ in files], corpus.ranges])
     cache_key = json.dumps([files, corpus.ranges, options, corpus.checksum()])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
@@ -374,7 +377,7 @@ def read_corpus(
         if store:
             store.close()  # Windows does not replace a file that is mapped
     with atomic_write(path, follow=False, mode=0o600) as file:
-        _write(file, folder, corpus, reading, cache_key, workers, progress, check_items)
+        _write(file, folder, corpus, reading, cache_key, workers, progress, check_items, label_prefix)
         file.flush()
         return IdStore(file)
 
@@ -406,10 +409,12 @@ def _write(
     workers: int,
     progress: Report | None,
     check_items: CheckItems | None,
+    label_prefix: str,
 ) -> None:
     """Read the corpus and write the file of an IdStore. `cache_key` is stored in the file."""
     types = Types(reading.errors)
-    normalise = Normaliser(TextOptions.of(reading), reading.errors)
+    labels = label_pattern(label_prefix) if label_prefix else None
+    normalise = Normaliser(TextOptions.of(reading), reading.errors, labels)
     blocks = corpus.blocks(
         reading.column,
         reading.strip_markup,

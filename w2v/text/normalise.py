@@ -75,19 +75,27 @@ class TextOptions:
         return cls(**{each.name: getattr(options, each.name) for each in fields(cls)})
 
 
+def label_pattern(prefix: str) -> re.Pattern[bytes]:
+    """Return the pattern of the labels in a line."""
+    return re.compile(rb"(?<!\S)" + re.escape(prefix.encode()) + rb"\S+")
+
+
 class Normaliser:
     """A function that applies TextOptions to text, except `strip_markup`.
 
     Args:
         options: The options.
         errors: How to treat bytes that are not UTF-8, as in bytes.decode.
+        labels: The pattern of words that stay as they are, the labels of a text; by default, there are none.
 
     Raises:
         W2VError: If the options need the package `regex` and it is not installed.
     """
 
-    def __init__(self, options: TextOptions, errors: Errors = "strict") -> None:
-        self.errors = errors
+    def __init__(
+        self, options: TextOptions, errors: Errors = "strict", labels: re.Pattern[bytes] | None = None
+    ) -> None:
+        self.errors, self._labels = errors, labels
         self._form = FORMS.get(options.normalize)
         self._digits = options.digits
         self._lower = lower_case_table() if options.lower else None
@@ -105,6 +113,8 @@ class Normaliser:
         """
         if not self._is_active:
             return text
+        if self._labels:
+            return self._apply_beside_labels(self.to_valid_utf8(text), self._labels)
         try:
             return self._apply(text)
         except ValueError:
@@ -134,6 +144,13 @@ class Normaliser:
         if self._classes is not None:
             text = _normalise.split_words(text, self._classes, self._punctuation)
         return text
+
+    def _apply_beside_labels(self, text: bytes, labels: re.Pattern[bytes]) -> bytes:
+        """Apply the options to the words of each line, after its labels."""
+        lines = text[: -len(PADDING)].split(b"\n")
+        words = self._apply(b"\n".join(labels.sub(b" ", line) for line in lines) + PADDING)[: -len(PADDING)]
+        pairs = zip(lines, words.split(b"\n"), strict=True)
+        return b"\n".join(b" ".join([*labels.findall(line), rest]) for line, rest in pairs) + PADDING
 
     def _normalise_form(self, text: bytes) -> bytes:
         if self._form is None or text.isascii():

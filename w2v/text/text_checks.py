@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from w2v.errors import issue_text_warning
 from w2v.text._text import FIRST_TYPE, PADDING
 from w2v.text.idstore import TypeCounts
+from w2v.text.labels import LabelOptions
 from w2v.text.markup import INLINE, LINES
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.words import WORDS_AT_ONCE, Words
@@ -69,8 +70,11 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
         size_line, word_line = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
     wiki = "wiki markup", "remove it first, with WikiExtractor for instance"
     markup_lines = _markup_advice(first, text), _share_advice(first, first.only(_WIKI.search), *wiki)
+    labels = first.only(lambda word: word.startswith(LabelOptions.label_prefix))
+    advice = "w2v classify (train_classifier) learns to predict the labels of texts"
+    label_line = _share_advice(first, labels, "the form of a label", advice)
     spelling_line, vocabulary_line = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
-    for line in filter(None, (size_line, *markup_lines, word_line, spelling_line, vocabulary_line)):
+    for line in filter(None, (label_line, size_line, *markup_lines, word_line, spelling_line, vocabulary_line)):
         issue_text_warning(line)
 
 

@@ -125,6 +125,14 @@ class Words(Sequence[str]):
                 problem = f"the word {word!r}… has {lengths.max():,} bytes: at most {MAX_WORD_BYTES:,} fit"
                 raise W2VError(f"{where}: {problem}" if where else problem)
 
+    def start_with(self, prefix: bytes) -> NDArray[np.bool_]:
+        """Return which words begin with these bytes, bool (V,)."""
+        found = np.diff(self.offsets) >= len(prefix)
+        for at, byte in enumerate(prefix):
+            rows = np.flatnonzero(found)
+            found[rows] = self.blob[self.offsets[rows] + at] == byte
+        return found
+
     def contain_any(self, characters: bytes) -> bool:
         """Return True if a word contains any of these ASCII characters."""
         wanted = np.frombuffer(characters, np.uint8)

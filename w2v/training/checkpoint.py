@@ -24,6 +24,7 @@ from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.system.files import open_regular, translate_os_errors
 from w2v.system.schema import Count, decode, encode
 from w2v.system.version import __version__
+from w2v.text.examples import NGRAM_ROWS, Features
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
@@ -81,6 +82,7 @@ class Checkpoint:
         history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
             the start of the run. With several ranks, the last two cover only rank 0.
         frozen: Bool (V,); see Initialisation.
+        features: The words, n-grams and labels of a classifier, or None. Then `vocabulary` are the labels.
         path: The file that the checkpoint was read from; its arrays are then memory-mapped. Path() for the state of a
             run in memory.
         version: The version of w2v that wrote the checkpoint.
@@ -95,6 +97,7 @@ class Checkpoint:
     predictions: NDArray[np.int64]
     history: NDArray[np.float64]
     frozen: NDArray[np.bool_] | None = None
+    features: Features | None = None
     path: Path = Path()
     version: str = __version__
 
@@ -149,9 +152,14 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
     Raises:
         W2VError: The file cannot be written, or it exists and `replace` is false.
     """
-    words = Words.of(checkpoint.vocabulary.words)
+    features = checkpoint.features
+    vocabulary = features.vocabulary if features else checkpoint.vocabulary
+    words = Words.of(vocabulary.words)
     arrays = {CHECKPOINT_INPUTS if name == "inputs" else name: array for name, array in checkpoint.parameters.items()}
-    arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": checkpoint.vocabulary.counts}
+    if features:
+        inputs = arrays[CHECKPOINT_INPUTS]
+        arrays |= {CHECKPOINT_INPUTS: inputs[: len(words)], NGRAM_ROWS: inputs[len(words) :], **features.tensors}
+    arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": vocabulary.counts}
     arrays |= checkpoint.loss.tensors
     arrays |= {"losses": checkpoint.losses, "predictions": checkpoint.predictions, "history": checkpoint.history}
     arrays |= {} if checkpoint.frozen is None else {"frozen": checkpoint.frozen}
@@ -219,11 +227,16 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
     settings = settings_from(header.settings or {}, "its settings")
     config, resume_info = RunConfig.from_stored(description.config, settings), description.position
     vocabulary = Vocabulary(Words(arrays["words"], arrays["word_offsets"]), arrays["counts"], header.key_type)
+    rows, features = len(vocabulary), None
+    if config.labels:
+        features = Features.from_file(vocabulary, arrays, config.labels, settings.ngrams, settings.buckets)
+        vocabulary, rows = features.labels, features.rows
+        arrays[CHECKPOINT_INPUTS] = np.concatenate([arrays[CHECKPOINT_INPUTS], arrays[NGRAM_ROWS]])
     loss = loss if loss and loss.is_own else loss_for(settings, vocabulary, arrays)
-    shapes = {"inputs": (len(vocabulary), settings.vector_size), **by_tensor_name(loss.shapes)}
-    if settings.ngrams:
-        rows = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory=True).shared
-        shapes["ngrams"] = (rows, settings.vector_size)
+    shapes = {"inputs": (rows, settings.vector_size), **by_tensor_name(loss.shapes)}
+    if settings.ngrams and not features:
+        ngrams = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory=True).shared
+        shapes["ngrams"] = (ngrams, settings.vector_size)
     parameters = {name: arrays[CHECKPOINT_INPUTS if name == "inputs" else name] for name in shapes}
     others = {name: arrays[name] for name in ("losses", "predictions", "history")}
     others |= {name: arrays[name] for name in ("frozen",) if name in arrays}
@@ -248,6 +261,7 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
         loss=loss,
         parameters=parameters,
         **others,
+        features=features,
         path=path,
         version=header.package_version,
     )

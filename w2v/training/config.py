@@ -15,18 +15,20 @@ from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import table
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
-from w2v.losses.registry import USER_DEFINED, Settings, settings_from
+from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, settings_from
 from w2v.options import checked_value, options_of, refuse_unknown, suggestion
 from w2v.settings import PRESETS, RENAMED, Freeze, ViewOptions, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.system.schema import convert
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
 from w2v.text.normalise import TextOptions
 from w2v.text.words import KeyType
+from w2v.training.classifier import Classifier
 from w2v.training.identity import new_run_id
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
-from w2v.training.source import Vocab, settings_of_run
+from w2v.training.source import Vocab, settings_of_classifier, settings_of_run
 from w2v.training.views import settings_to_repeat
 from w2v.vectors.keyed import KeyedVectors
 
@@ -35,8 +37,19 @@ REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every
 # Options that have no effect if the run takes its words, matrices and settings from a model.
 EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("vocabulary", "preset")
 # Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
-OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "preset")
+OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset")
 OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
+# Other defaults for a classifier, and the losses of a direct one.
+LABEL_SETTINGS: dict[str, Any] = {
+    "model": "cbow",
+    "loss": "ova",
+    "smoothing": 0.01,
+    "min_count": 1,
+    "sample": 0,
+    "vectors": "input",
+    "epochs": 10,
+}
+DIRECT_LOSSES = ("ova", "softmax")
 MODEL_SUFFIX = ".safetensors"
 
 
@@ -49,6 +62,7 @@ class RunConfig:
         settings: The settings of the run, including those that come from a continued model or the vectors of `init`.
         reading: How the text is read, including options that come from a continued model or the vectors of `init`.
         walks: How to make random walks if the corpus is a graph; None if it is a text.
+        labels: The options of a classifier; None if words predict words.
         phrases: The file of phrases to join; True to find phrases in the text.
         vocab: See `train`.
         freeze: See `train`.
@@ -65,6 +79,7 @@ class RunConfig:
     settings: Settings = field(default_factory=Settings)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     walks: WalkOptions | None = None
+    labels: LabelOptions | None = None
     phrases: bool | str = False
     vocab: Vocab = "old"
     freeze: Freeze | None = None
@@ -89,7 +104,7 @@ class RunConfig:
     def from_options(
         cls,
         given: Mapping[str, Any],
-        source: Model | KeyedVectors | None = None,
+        source: Model | KeyedVectors | Classifier | None = None,
         display_name: Callable[[str], str] = str,
     ) -> RunConfig:
         """Build the config of a run from options.
@@ -105,10 +120,12 @@ class RunConfig:
         Raises:
             SettingsError: A name is unknown, a value is impossible, or options contradict each other.
         """
-        own = [each.name for each in fields(cls) if each.name not in ("settings", "reading", "walks")]
-        names = [options_of(Settings), options_of(ReadingOptions), options_of(WalkOptions), own]
+        own = [each.name for each in fields(cls) if each.name not in ("settings", "reading", "walks", "labels")]
+        names = [options_of(each) for each in (Settings, ReadingOptions, WalkOptions, LabelOptions)] + [own]
         refuse_unknown(given, [*chain(*names), *OPENED], RENAMED)
-        settings, reading, walks, others = ({name: given[name] for name in given if name in known} for known in names)
+        settings, reading, walks, labels, others = (
+            {name: given[name] for name in given if name in known} for known in names
+        )
         is_graph = _checked_flag("graph", given.get("graph", False))
         preset = preset_settings(
             given.get("preset") or ("graph" if is_graph and not isinstance(source, Model) else None)
@@ -122,11 +139,26 @@ class RunConfig:
         inherited = {}
         if source is not None:
             preset.pop("vector_size", None)  # the source decides it
-            inherited = asdict(source.text if isinstance(source, Model) else source.header.text)
+            inherited = asdict(source.header.text if isinstance(source, KeyedVectors) else source.text)
         vocab, freeze = others.get("vocab", cls.vocab), others.get("freeze")
-        resolved = settings_of_run(source, preset | settings, vocab, freeze)
+        label_options = None
+        if isinstance(source, Classifier):
+            resolved = settings_of_classifier(source, settings | labels)
+            label_options = replace(source.options, labels=None, **labels)
+        else:
+            if _checked_flag("classify", given.get("classify", False)):
+                size = {"vector_size": source.vector_size} if isinstance(source, KeyedVectors) else {}
+                label_options = label_options_of(labels, size | settings)
+                preset = LABEL_SETTINGS | preset
+            resolved = settings_of_run(source, preset | settings, vocab, freeze)
         walk_options = WalkOptions(**walks) if is_graph else None
-        return cls(settings=resolved, reading=ReadingOptions(**inherited | reading), walks=walk_options, **others)
+        return cls(
+            settings=resolved,
+            reading=ReadingOptions(**inherited | reading),
+            walks=walk_options,
+            labels=label_options,
+            **others,
+        )
 
     @property
     def text(self) -> TextOptions:
@@ -158,7 +190,7 @@ class RunConfig:
         """
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
-        values["walks"] = self.walks and asdict(self.walks)
+        values |= {"walks": self.walks and asdict(self.walks), "labels": self.labels and asdict(self.labels)}
         values["corpus"] = [path if path == "-" else str(Path(path).absolute()) for path in self.corpus]
         if isinstance(self.phrases, str):
             values["phrases"] = str(Path(self.phrases).absolute())
@@ -182,6 +214,7 @@ class RunConfig:
                 "corpus": tuple(convert(list[str], values["corpus"], "its corpus")),
                 "reading": ReadingOptions(**values["reading"]),
                 "walks": values["walks"] and WalkOptions(**values["walks"]),
+                "labels": values["labels"] and LabelOptions(**values["labels"]),
             }
             return cls(**{**values, **converted}, settings=settings)
 
@@ -233,6 +266,25 @@ def _checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise SettingsError(f"{name} {value!r:.60}: it must be True or False")
     return value
+
+
+def label_options_of(labels: Mapping[str, Any], settings: Mapping[str, Any]) -> LabelOptions:
+    """Return the options of a classifier. The settings that are given may decide between direct and embedded.
+
+    Raises:
+        SettingsError: A value is impossible, or a direct model does not suit a setting.
+    """
+    options, loss = LabelOptions(**labels), settings.get("loss")
+    if loss in LOSSES and "cython" not in LOSSES[loss].kernels:
+        raise SettingsError(f"loss {loss} cannot learn labels: choose ova, softmax, hs or ns")
+    is_embedded = "vector_size" in settings or loss not in (None, *DIRECT_LOSSES)
+    if options.classifier == "direct" and is_embedded:
+        found = "vector_size" if "vector_size" in settings else f"loss {loss}"
+        raise SettingsError(f"classifier direct: it has no {found}: leave it out, or choose embedded")
+    if options.classifier == "auto" and (is_embedded or loss):
+        is_embedded = is_embedded or options.pooling == "mean"
+        return replace(options, classifier="embedded" if is_embedded else "direct")
+    return options
 
 
 def preset_settings(name: str | None) -> dict[str, Any]:

@@ -49,4 +49,5 @@ def untrained_loss(loss: Loss) -> float:
     """
     if loss.is_own:
         return math.inf
-    return max(1.0, min(math.log(2) * loss.expected_rows, math.log(len(loss.vocabulary)) + 2))
+    independent = math.log(2) * loss.expected_rows
+    return max(1.0, independent if loss.independent else min(independent, math.log(len(loss.vocabulary)) + 2))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.evaluation.held_out import GapTest
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.identity import check_identity
-from w2v.vectors.cosines import Floats
 
 log = logging.getLogger("w2v")
 
@@ -23,25 +22,25 @@ class EarlyStopping:
 
     Attributes:
         patience: The number of epochs without a higher score after which the run ends.
-        held_out: The text that scores the vectors after each epoch.
+        score: A function that scores the vectors, or a classifier, on held-out text.
         checkpoint_folder: The folder that keeps the best checkpoint.
     """
 
     patience: int
-    held_out: GapTest
+    score: Callable[[], float]
     checkpoint_folder: CheckpointFolder
 
     def should_stop(self, scores: list[float]) -> bool:
         """Return True if a run with these scores, one for each finished epoch, should end."""
         return bool(scores) and len(scores) - best_epoch(scores) >= self.patience
 
-    def score_epoch(self, checkpoint: Checkpoint, vectors: Floats) -> list[float]:
-        """Score the word vectors at the end of an epoch, and write the checkpoint if it is the best so far.
+    def score_epoch(self, checkpoint: Checkpoint) -> list[float]:
+        """Score the state at the end of an epoch, and write the checkpoint if it is the best so far.
 
         Returns:
             The scores of all epochs so far.
         """
-        scores = [*checkpoint.resume_info.scores, self.held_out.score(vectors)]
+        scores = [*checkpoint.resume_info.scores, self.score()]
         if best_epoch(scores) == len(scores):
             resume_info = replace(checkpoint.resume_info, scores=scores)
             self.checkpoint_folder.write_best(replace(checkpoint, resume_info=resume_info))

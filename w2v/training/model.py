@@ -207,6 +207,8 @@ class View(HasVectors):
         """
         output_parameters = {name: stored.tensors.pop(name) for name in list(stored.tensors) if is_parameter(name)}
         header = stored.header
+        if header.labels is not None:
+            raise VectorsWithoutModel(f"{path} is a classifier, and this needs a model of words: use w2v predict")
         if not output_parameters or stored.counts is None or header.settings is None:
             raise VectorsWithoutModel(
                 f"{path}: it has only words and vectors: train with -o model.safetensors "

@@ -16,6 +16,7 @@ from w2v.formats import bfloat16
 from w2v.kernel import loop
 from w2v.kernel.plan import Plan, instruction_set
 from w2v.losses.registry import Settings, loss_for
+from w2v.text.examples import Examples
 from w2v.text.idstore import IdStore
 from w2v.text.subword_rows import SubwordRows
 from w2v.training.schedule import epochs_for
@@ -30,6 +31,8 @@ SUBWORD_CHUNKS, MIN_SUBWORD_CHUNK, MAX_SUBWORD_CHUNK = 600, 256, 4096
 # Ids per round, and limits of ids per chunk, with `deterministic`. Each thread copies the rows that several chunks of a
 # round use, so rounds are short.
 DETERMINISTIC_ROUND, MIN_DETERMINISTIC_CHUNK, MAX_DETERMINISTIC_CHUNK = 2048, 64, 256
+# The rows of texts with labels are divided into LABEL_CHUNKS chunks for each thread, unless they would be smaller.
+LABEL_CHUNKS, MIN_LABEL_CHUNK = 16, 512
 # Ids per chunk with frozen words. A chunk changes copies of the frozen rows and discards them at its end, so chunks are
 # short.
 FROZEN_CHUNK = 512
@@ -105,6 +108,40 @@ def plan_run(
         shares=shares,
         frozen_outputs=bool(initial.coordinates),
         output_words=initial.output_words,
+    )
+
+
+def plan_examples(
+    settings: Settings, initial: Initialisation, examples: Examples, rows: int, frozen_outputs: bool
+) -> Plan:
+    """Build the plan of a run that predicts labels.
+
+    Args:
+        settings: The settings of the run.
+        initial: The labels and the loss.
+        examples: The texts.
+        rows: The number of input rows.
+        frozen_outputs: Whether output rows stay unchanged.
+    """
+    loss = initial.loss or loss_for(settings, initial.vocabulary)
+    chunk = min(MAX_CHUNK_SIZE, max(MIN_LABEL_CHUNK, len(examples.rows) // (LABEL_CHUNKS * settings.threads)))
+    if settings.deterministic:
+        chunk = DETERMINISTIC_ROUND // settings.threads
+    starts = examples.chunk_starts(chunk)
+    return Plan(
+        settings=settings,
+        ids=np.empty(0, np.uint32),
+        word_of_type=np.empty(0, np.int32),
+        tokens_before=examples.starts[starts],
+        keep_thresholds=np.zeros(rows, np.uint32),
+        loss=loss,
+        epochs=epochs_for(settings, loss, len(examples.rows)),
+        workers=settings.threads,
+        chunk_size=int(np.diff(examples.starts[starts]).max()),
+        instruction_set=_instruction_set(initial.instruction_set, settings.kernel),
+        frozen_outputs=frozen_outputs,
+        examples=examples,
+        chunk_starts=starts,
     )
 
 

@@ -22,6 +22,7 @@ from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, TypeCounts, read_corpus
+from w2v.text.labels import OWN_PREFIX, LabelledTexts
 from w2v.text.phrases import Phrases
 from w2v.text.tagging import TaggedTexts, join_tagged
 from w2v.text.words import KeyType
@@ -49,7 +50,7 @@ class ReadText:
     store: IdStore
     types: TypeCounts
     phrases: Phrases | None = None
-    corpus: Corpus | GraphSource | TaggedTexts | None = None
+    corpus: Corpus | GraphSource | TaggedTexts | LabelledTexts | None = None
     checksum: str = ""
     types_checksum: str = ""
     ranks: OneProcess = field(default_factory=OneProcess)
@@ -57,7 +58,8 @@ class ReadText:
 
     def identify(self) -> None:
         """Compute the checksums of the text. Each of several ranks has only a part of it, and only its types."""
-        self.checksum = self.store.checksum() if self.types is self.store else ""
+        weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts) else ""
+        self.checksum = self.store.checksum() + weights if self.types is self.store else ""
         self.types_checksum = self.types.types_checksum()
 
     def check_same_text(self, checkpoint: Checkpoint) -> None:
@@ -73,7 +75,7 @@ class ReadText:
 
 def read_text(
     config: RunConfig,
-    corpus: Source | Corpus | Graph | TaggedTexts,
+    corpus: Source | Corpus | Graph | TaggedTexts | LabelledTexts,
     *,
     checkpoints: list[Checkpoint],
     ranks: OneProcess,
@@ -118,13 +120,19 @@ def read_text(
 
 
 def _open_corpus(
-    config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts
-) -> Corpus | GraphSource | TaggedTexts:
+    config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts | LabelledTexts
+) -> Corpus | GraphSource | TaggedTexts | LabelledTexts:
     """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
     if config.walks:
         return GraphSource(corpus)
     if is_graph(corpus):
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
+    if isinstance(corpus, LabelledTexts):
+        return corpus
+    if config.labels and config.labels.labels:
+        reading = config.reading
+        table = corpus if isinstance(corpus, Corpus) else Corpus(cast(Source, corpus))
+        return LabelledTexts.of_table(table, reading.column, config.labels.labels, reading.encoding, reading.errors)
     return corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
 
 
@@ -140,7 +148,7 @@ def _check_file_sizes(checkpoint: Checkpoint, sizes: list[tuple[str, int]] | Non
 
 
 def read_words(
-    text: Corpus | TaggedTexts | GraphSource, config: RunConfig, progress: Report | None
+    text: Corpus | TaggedTexts | GraphSource | LabelledTexts, config: RunConfig, progress: Report | None
 ) -> tuple[IdStore, Phrases | None]:
     """Read texts and join the words of their phrases, or read a graph and make random walks on it.
 
@@ -172,7 +180,11 @@ def read_words(
                 part, joined_phrases = read_words(corpus, config, progress)
                 stores[name] = stack.enter_context(part)
             return join_tagged(stores, text.words, temporary_folder(cache)), joined_phrases
-    store = read_corpus(text, config.reading, check_items=config.check_items, **resources)
+    prefix = config.labels.label_prefix if config.labels else ""
+    reading = config.reading
+    if isinstance(text, LabelledTexts):
+        text, prefix, reading = text.corpus, OWN_PREFIX, replace(reading, column=None, encoding=UTF_8)
+    store = read_corpus(text, reading, check_items=config.check_items, label_prefix=prefix, **resources)
     with ExitStack() as stack:
         stack.enter_context(store)
         if not store.is_text:  # the items may come from the cache, or only now turn out to be numbers
@@ -188,6 +200,7 @@ def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
     refused = {
+        "w2v classify (train_classifier) needs the whole text": config.labels,
         "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
         "--stop-early (stop_early) holds out the end of the whole text": config.settings.stop_early,
         "--item (item=): a session may have rows in the parts of several ranks": reading.item is not None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -90,8 +91,8 @@ class Run:
         self._failed = False
         self._early_stopping = None
         if config.settings.stop_early and best_folder:
-            share, held_out = GapTest.at_end(self.store, self.vocabulary)
-            self._early_stopping = EarlyStopping(config.settings.stop_early, held_out, best_folder)
+            share, score = self._hold_out()
+            self._early_stopping = EarlyStopping(config.settings.stop_early, score, best_folder)
         plan = self._plan(initial)
         self.plan = plan if share == 1 else plan.first(share)
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
@@ -124,6 +125,11 @@ class Run:
         """Build the plan of this run."""
         return plan_run(self.settings, initial, self.store, ignore_memory=self.config.ignore_memory)
 
+    def _hold_out(self) -> tuple[float, Callable[[], float]]:
+        """Return the share of the text to train on, and a function that scores the vectors on the rest."""
+        share, gaps = GapTest.at_end(self.store, self.vocabulary)
+        return share, lambda: gaps.score(self.view().vectors)
+
     def _allocate(self, initial: Initialisation, copies: int, other_memory: int) -> None:
         """Allocate the matrices, initialise them with new values or from `initial`, and create the kernel.
 
@@ -135,12 +141,12 @@ class Run:
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
         needed = memory_needed(plan, settings, copies) + other_memory
         self.peak_memory, self.memory_limit = memory.check(needed, "training", hint, self.config.ignore_memory)
-        words, size = len(self.vocabulary), settings.vector_size
+        words, size = len(plan.keep_thresholds), settings.vector_size
         inputs = initial_inputs(input_row_count(plan), size, settings.seed, bfloat16.dtype_of(settings.storage))
         parameters = plan.loss.new_parameters()
         # The kernel trains padded rows. `self.parameters` are views of them without the padding.
         self.parameters = {"inputs": inputs[:words, :size]} | by_tensor_name(plan.loss.stored(parameters))
-        if settings.ngrams:
+        if plan.subwords and settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, :size]
         for name, array in initial.parameters.items():
             in_order = initial.rows is None or name == "ngrams"
@@ -203,6 +209,20 @@ class Run:
             order = np.argsort(subwords.buckets)
             rows = subwords.divide_by_row(own, shared)[order]
             ngrams = Ngrams(self.settings.ngrams, subwords.buckets[order], rows)
+        return View(
+            self.settings,
+            self.vocabulary,
+            loss=self.plan.loss,
+            metrics=self._metrics_of_run(),
+            history=self.history,
+            text=self.config.text,
+            ngrams=ngrams,
+            coordinates=self.coordinates,
+            **matrix_arguments(parameters),
+        )
+
+    def _metrics_of_run(self) -> dict[str, Any]:
+        """Return the measurements of the run so far; see View.metrics."""
         checkpoint = self.make_checkpoint()
         words = checkpoint.resume_info.tokens_trained
         metrics = {
@@ -221,17 +241,7 @@ class Run:
         }
         if phrases := self.text.phrases:
             metrics["phrases"] = {"found": len(phrases), "delimiter": phrases.options.delimiter}
-        return View(
-            self.settings,
-            self.vocabulary,
-            loss=self.plan.loss,
-            metrics=metrics,
-            history=self.history,
-            text=self.config.text,
-            ngrams=ngrams,
-            coordinates=self.coordinates,
-            **matrix_arguments(parameters),
-        )
+        return metrics
 
     def train(self, report: Report | None = None) -> None:
         """Train to the end, or until early stopping, and write checkpoints, the last one at the end.
@@ -284,7 +294,7 @@ class Run:
     def _score_epoch(self) -> None:
         """Score the epoch if it has just ended and training may stop early."""
         if self._early_stopping and self.kernel.position >= self._next_score_position:
-            self.scores = self._early_stopping.score_epoch(self.make_checkpoint(), self.view().vectors)
+            self.scores = self._early_stopping.score_epoch(self.make_checkpoint())
 
     def _start_meter(self, report: Report | None) -> None:
         constants = {"epochs": self.plan.epochs, "memory": self.peak_memory, "memory_limit": self.memory_limit}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from w2v.errors import SettingsError, VectorsWithoutModel, W2VError
@@ -12,6 +12,8 @@ from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.settings import Freeze, Views
 from w2v.system.files import PathLike
+from w2v.text.labels import LabelOptions
+from w2v.training.classifier import Classifier
 from w2v.training.model import Model
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 from w2v.vectors.keyed import KeyedVectors, load, vectors_of
@@ -20,6 +22,7 @@ Vocab = Literal["old", "union"]
 
 WORD_SELECTION_SETTINGS = ("min_count", "max_vocab")  # settings that select words from the text
 FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
+FIXED_LABEL_OPTIONS = [name for name, option in options_of(LabelOptions).items() if option.fixed]
 
 
 def open_source(
@@ -42,14 +45,19 @@ def open_source(
     if continue_from is None and freeze == "outputs" and init is not None:
         return Model.of(init, mmap=True)
     if continue_from is None:
-        vectors: Any = init.wv if isinstance(init, Model) else init
-        if hasattr(vectors, "to_vector_file"):  # of w2v.gensim
-            vectors = vectors_of(vectors)
-        return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
+        return vectors_to_start(init)
     try:
         return Model.of(continue_from, mmap=True)
     except VectorsWithoutModel as error:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
+
+
+def vectors_to_start(init: KeyedVectors | Model | PathLike | None) -> KeyedVectors | None:
+    """Return the vectors to initialise words with, from a file if necessary; None without `init`."""
+    vectors: Any = init.wv if isinstance(init, Model) else init
+    if hasattr(vectors, "to_vector_file"):  # of w2v.gensim
+        vectors = vectors_of(vectors)
+    return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
 
 
 def settings_of_run(
@@ -136,7 +144,18 @@ def check_frozen_outputs(settings: Settings) -> None:
         )
 
 
-def views_of_source(views: Views, source: Model | KeyedVectors | None) -> Views:
+def settings_of_classifier(source: Classifier, given: Mapping[str, Any]) -> Settings:
+    """Return the settings of a run that continues a classifier. Raise SettingsError if a given one cannot change."""
+    fixed = {**source.settings.as_dict(computed=False), **asdict(source.options)}
+    for name in FIXED_SETTINGS + FIXED_LABEL_OPTIONS:
+        if name in given and str(given[name]) != str(fixed[name]):
+            raise SettingsError(f"{name} {given[name]}: the continued classifier has {fixed[name]}; leave it out")
+    alpha = {"min_alpha": None} if "alpha" in given else {}  # its default depends on alpha
+    own = {name: value for name, value in given.items() if name in fixed and name in options_of(Settings)}
+    return replace(source.settings, **{"workers": None} | alpha | own)
+
+
+def views_of_source(views: Views, source: Model | KeyedVectors | Classifier | None) -> Views:
     """Return the views of a run that starts from a model or from vectors, which decide them.
 
     Raises:

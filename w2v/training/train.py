@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -32,14 +33,17 @@ from w2v.system.files import PathLike
 from w2v.system.version import __version__
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelledTexts
 from w2v.text.tagging import TaggedTexts
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import CheckpointFolder, Folders, latest_checkpoints, run_folder
+from w2v.training.classifier import Classifier
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.distributed import DistributedRun
+from w2v.training.labels import LabelledExamples, LabelRun, initialise_labels
 from w2v.training.model import Model, View
 from w2v.training.reading import ReadText, read_text
 from w2v.training.run import Run
@@ -68,7 +72,7 @@ class Training:
         self.runs = runs
         self.checkpoint_folders = [run.checkpoint_folder for run in runs.values() if run.checkpoint_folder]
         self._folders = folders
-        self._views: dict[str, View] = {}
+        self._views: dict[str, Any] = {}  # a View each, or a Classifier
         self.resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -113,8 +117,14 @@ class Training:
             self._folders.remove_obsolete()
 
     def model(self) -> Model:
-        """Return the trained model."""
+        """Return the trained model of words."""
         return Model(self._views)
+
+    def classifier(self) -> Classifier:
+        """Return the trained classifier."""
+        (classifier,) = self._views.values()
+        assert isinstance(classifier, Classifier)
+        return classifier
 
 
 def _part_of(report: Report, view: str, before: int, total: int, memory: int) -> Report:
@@ -138,10 +148,10 @@ def _part_of(report: Report, view: str, before: int, total: int, memory: int) ->
 
 def open_training(
     config: RunConfig,
-    corpus: Source | Corpus | Graph | TaggedTexts,
+    corpus: Source | Corpus | Graph | TaggedTexts | LabelledTexts,
     *,
     views: Views = "auto",
-    source: Model | KeyedVectors | None = None,
+    source: Model | KeyedVectors | Classifier | None = None,
     vocabulary: Vocabulary | None = None,
     resume_from: Mapping[str, Checkpoint] | None = None,
     checkpoint: PathLike | CheckpointFolder | None = None,
@@ -197,6 +207,11 @@ def open_training(
             if not resumed:
                 views = choose_views(views, config.settings, text.types)
             config = replace(config, corpus=tuple(text.corpus.files if text.corpus else ()))
+            labelled = None
+            if config.labels:
+                assert not isinstance(source, Model)
+                labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
+                config = config if resumed else labelled.choose(config)
             settings = settings_of_views(views, config.settings)
             settings |= {name: each.settings for name, each in resumed.items()}
             folders_of_views = folders.of([*settings]) if folders else {}
@@ -208,6 +223,7 @@ def open_training(
             config,
             settings,
             text,
+            labelled=labelled,
             source=source,
             vocabulary=vocabulary,
             check_items=check_items,
@@ -240,7 +256,8 @@ def start_runs(
     text: ReadText,
     *,
     share: float = 1.0,
-    source: Model | KeyedVectors | None = None,
+    labelled: LabelledExamples | None = None,
+    source: Model | KeyedVectors | Classifier | None = None,
     vocabulary: Vocabulary | None = None,
     check_items: Callable[[Vocabulary], None] | None = None,
     resume_from: Mapping[str, Checkpoint] = MappingProxyType({}),
@@ -254,6 +271,7 @@ def start_runs(
         settings: The settings of each view, by name.
         text: The text.
         share: The share of the text, from its start, to train on.
+        labelled: The texts of a classifier, or None.
         source, vocabulary, check_items, resume_from: See `open_training`.
         folders: The folder for the checkpoints of each view; empty without checkpoints.
         best_folders: The folder that keeps the best checkpoint of each view, for early stopping.
@@ -266,7 +284,12 @@ def start_runs(
         view_config = replace(config, settings=settings_of_view)
         with ranks.collective_errors():
             view = source.views[name] if isinstance(source, Model) else source
-            initial = initialise(view_config, text, view, vocabulary, resume_from.get(name))
+            checkpoint = resume_from.get(name)
+            if labelled:
+                initial = initialise_labels(view_config, labelled, checkpoint)
+            else:
+                assert not isinstance(view, Classifier)
+                initial = initialise(view_config, text, view, vocabulary, checkpoint)
             if check_items and not text.types.is_text:
                 check_items(initial.vocabulary)
             if not runs and config.freeze == "outputs" and isinstance(view, View) and name not in resume_from:
@@ -277,7 +300,8 @@ def start_runs(
         if runs:  # the matrices of an earlier view stay until the end, and not all of their pages are in use yet
             still_needed = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
             other_memory = still_needed + FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
-        run = (DistributedRun if ranks.size > 1 else Run)(
+        kind: Any = partial(LabelRun, labelled) if labelled else DistributedRun if ranks.size > 1 else Run
+        run: Run = kind(
             view_config,
             initial,
             text,
@@ -292,7 +316,7 @@ def start_runs(
             header_bytes("the model", run.parameters | run.plan.loss.tensors, header)
         if name in resume_from:
             run.restore(resume_from[name])
-        elif ranks.is_root and not runs and share == 1:
+        elif ranks.is_root and not runs and share == 1 and not labelled:
             epochs = None if initial.parameters else config.settings.epochs
             warn_about_text(text.types, epochs, config.text, initial.vocabulary.words)
         runs[name] = run
@@ -398,14 +422,16 @@ def resume(
     folder: PathLike | Mapping[str, Checkpoint],
     corpus: Source | None = None,
     *,
+    labels: Iterable[Any] | None = None,
+    sample_weight: Any = None,
     phrases: bool | PathLike = False,
     cache: PathLike | None = None,
     notes: Mapping[str, Any] | None = None,
     ignore_memory: bool = False,
     progress: Report | None = None,
     communicator: OneProcess | None = None,
-) -> Model:
-    """Resume a run from the newest undamaged checkpoint in a folder, and return the model.
+) -> Model | Any:
+    """Resume a run from the newest undamaged checkpoint in a folder, and return the model, or the Classifier.
 
     With one worker, or with `deterministic`, the model has the same bits as if the run had never been stopped. All
     files must be named again: somebody else may have written the checkpoint, so paths in it are never opened.
@@ -413,6 +439,7 @@ def resume(
     Args:
         folder: The `checkpoint` folder of `train`, or the result of `latest_checkpoints`.
         corpus: The same text as before; it may have been moved.
+        labels, sample_weight: The same as before, for a classifier of texts in memory; see `train_classifier`.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
         notes: JSON values that replace the notes of the run.
@@ -438,9 +465,10 @@ def resume(
         others = {"notes": first.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
         config = resumed_config(checkpoints, phrases, cache, **others)
     resources: dict[str, Any] = {"checkpoint": run_folder(checkpoints), "ranks": ranks, "progress": progress}
-    with open_training(config, corpus, resume_from=checkpoints, **resources) as training:
+    texts = corpus if labels is None else LabelledTexts.of_lists(corpus, labels, sample_weight)
+    with open_training(config, texts, resume_from=checkpoints, **resources) as training:
         training.train(progress)
-        return training.model()
+        return training.classifier() if config.labels else training.model()
 
 
 def resumed_config(

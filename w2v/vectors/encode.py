@@ -12,14 +12,11 @@ from w2v.formats import bfloat16
 from w2v.options import suggestion
 from w2v.progress import Meter, Report
 from w2v.system.files import Errors
-from w2v.text._text import PADDING, Items
+from w2v.text._text import Items
 from w2v.text.columns import PLAIN
-from w2v.text.corpus import Corpus, DataFrameLike, TextBlock, python_values
-from w2v.text.encodings import UTF_8, encoding_name
-from w2v.text.idstore import locate_malformed
-from w2v.text.markup import without_markup
-from w2v.text.normalise import Normaliser
-from w2v.text.sessions import SessionBlock
+from w2v.text.corpus import Corpus, DataFrameLike, python_values
+from w2v.text.encodings import UTF_8
+from w2v.text.lines import read_lines
 from w2v.text.subwords import sums_of_rows
 from w2v.text.words import Words
 from w2v.vectors.cosines import Floats, unit
@@ -116,8 +113,7 @@ class Encoder:
         self.texts = self.words = self.unknown = self.missing = 0
         self.size = keyed_vectors.vector_size
         self._vectors, self._ngrams, self._lookup = vectors, keyed_vectors.ngrams, keyed_vectors.lookup
-        self._normalise = Normaliser(keyed_vectors.header.text, errors)
-        self._strips_markup = keyed_vectors.header.text.strip_markup
+        self._text, self._errors = keyed_vectors.header.text, errors
         counts = np.ones(len(vectors), np.int64) if counts is None else np.maximum(counts, 1)
         shares = np.append(counts, 1) / counts.sum(dtype=np.float64)  # the last is the share of an unknown word
         self._weights: Floats = FORMULAS[weights](shares).astype(np.float32)
@@ -141,8 +137,8 @@ class Encoder:
         meter = Meter(progress, "encode")
         # The sum and the weight of a text that began in the last block and goes on in this one:
         begun_sum, begun_weight, done = np.zeros(self.size, np.float32), np.float32(0), 0
-        for text, bytes_done in self._read(texts, column, encoding_name(encoding)):
-            sums, weights = self._sums(self._normalise(text) if isinstance(text, bytes) else text)
+        for text, bytes_done in read_lines(texts, self._text, column, encoding, self._errors, action="gave zeros to"):
+            sums, weights = self._sums(text)
             sums[0] += begun_sum
             weights[0] += begun_weight
             begun_sum, begun_weight = sums[-1], weights[-1]
@@ -151,26 +147,6 @@ class Encoder:
             meter(done, texts.total_bytes)
         self.missing += texts.missing
         meter(done, done)
-
-    def _read(self, texts: Corpus, column: str | None, encoding: str) -> Iterator[tuple[bytes | Items, int]]:
-        """Yield blocks of UTF-8 text, without markup if the options say so, and the number of bytes read so far.
-
-        Lists of items are yielded as Items.
-        """
-        rest = b""
-        reading: dict[str, Any] = {"encoding": encoding, "errors": self._normalise.errors}
-        for block in texts.blocks(column, as_lines=True, action="gave zeros to", **reading):
-            if isinstance(block, SessionBlock):
-                yield block.items, block.bytes_done
-                continue
-            assert isinstance(block, TextBlock)
-            with locate_malformed(block):
-                text = self._normalise.to_valid_utf8(block.text)
-            if self._strips_markup:
-                *lines, rest = (rest + text[: -len(PADDING)]).split(b"\n")
-                plain = (b"".join(without_markup([line])).replace(b"\n", b" ") + b"\n" for line in lines)
-                text = b"".join([*plain, PADDING])
-            yield text, block.bytes_done
 
     def _sums(self, text: bytes | Items) -> tuple[Floats, Floats]:
         """Return the weighted sum of each line's vectors, (lines + 1, D), and the sum of its weights, (lines + 1,).

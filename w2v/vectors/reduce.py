@@ -129,7 +129,9 @@ def _transform(content: VectorFile, function: Callable[[Array], Array], header: 
     tensors = _ngrams(content)
     if tensors:
         tensors["ngrams"] = function(tensors["ngrams"])
-    return replace(content, vectors=function(content.vectors), tensors=tensors, header=replace(header, views={}))
+    return replace(
+        content, vectors=function(content.vectors), tensors=tensors, header=replace(header, views={}, labels=None)
+    )
 
 
 def _update_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: int) -> ModelHeader:
@@ -153,7 +155,7 @@ def _project(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _take_rows(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
     counts = None if content.counts is None else content.counts[rows]
-    header = replace(content.header, views={})
+    header = replace(content.header, views={}, labels=None)
     return VectorFile(content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), header)
 
 

@@ -71,6 +71,7 @@ def main() -> None:
     for name, kind, options in GENSIM_MODELS:
         write[f"gensim-{name}.model"] = partial(gensim_model, kind=kind, **options)
     write |= {"gensim-keyedvectors.kv": gensim_vectors, "gensim-phrases.json": gensim_phrases}
+    write |= {"classifier.safetensors": classifier}
     write |= {"vocabulary.txt": vocabulary, "settings.toml": settings_file}
     expected = {name: function(HERE / name) for name, function in write.items()}
     (HERE / "expected.json").write_text(json.dumps(expected, ensure_ascii=False) + "\n", "utf-8")
@@ -157,6 +158,14 @@ def gensim_phrases(file: Path) -> dict[str, Any]:
     found = phrases.Phrases(SENTENCES, min_count=1, threshold=3)
     found.save(file)
     return {"sentence": found[["walk", "in", "new", "york"]]}
+
+
+def classifier(file: Path) -> dict[str, Any]:
+    texts, labels = ["a good film", "a bad film", "great great film"] * 7, ["pro", "contra", "very pro"] * 7
+    model = w2v.train_classifier(texts, labels, subwords="2-3", buckets=50, lower=True, workers=1)
+    model.save(file)
+    probabilities = np.round(model.predict_proba(["Good film"]).astype(np.float64), 4).tolist()
+    return {"labels": model.labels, "probabilities": probabilities}
 
 
 def phrase_list(file: Path) -> dict[str, Any]:

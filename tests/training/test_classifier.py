@@ -1,0 +1,361 @@
+"""Train classifiers: what they learn, resume, determinism, continuing, and wrong input."""
+
+import copy
+import json
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from w2v.evaluation.labels import score_labels
+from w2v.progress import Progress
+from w2v.training.checkpoint_folder import latest_checkpoints
+from w2v.training.train import open_training, resumed_config
+from w2v.vectors.keyed import load
+
+FILMS = ["a good film", "a bad film", "great great film", "awful movie", "a good movie", "bad bad"]
+OPINIONS = ["pro", "contra", "pro", "contra", "pro", "contra"]
+TEXTS, LABELS = FILMS * 10, OPINIONS * 10
+LOSSES = ["ova", "softmax", "hs", "ns", "nce", "sampled", "class"]
+SMALL = {"classifier": "embedded", "vector_size": 8, "epochs": 50, "workers": 1}
+
+
+def train(texts: Any = TEXTS, labels: Any = LABELS, **settings: Any) -> w2v.Classifier:
+    return w2v.train_classifier(texts, labels, **{"workers": 1, **settings})
+
+
+def best(model: w2v.Classifier, texts: list[str]) -> list[str]:
+    return [found[0][0] if found else "" for found in model.predict(texts)]
+
+
+@pytest.mark.filterwarnings("ignore::w2v.TextWarning")
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("pooling", ["idf", "mean"])
+def test_every_loss_learns_labels(loss: str, pooling: Any) -> None:
+    labels = ["pro", "contra", "pro", "other", "pro", "contra"] * 10
+    model = train(TEXTS, labels, loss=loss, pooling=pooling, **SMALL)
+    assert best(model, ["good movie", "bad film", "awful"]) == ["pro", "contra", "other"]
+    sums = model.predict_proba(["good", "film bad"]).sum(axis=1)
+    assert sums == pytest.approx(np.ones(2), abs=1e-4)
+
+
+def test_few_labels_have_a_direct_model() -> None:
+    model = train()
+    assert model.options.classifier == "direct"
+    assert model.inputs.shape == (model.features.rows, 2)
+    assert model.labels == ["pro", "contra"]
+    assert best(model, ["good film", "awful film", "", "unknown words"]) == ["pro", "contra", "", ""]
+    probabilities = model.predict_proba(["good", ""])
+    assert np.isnan(probabilities[1]).all()
+    assert probabilities[0].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("pooling", ["idf", "mean"])
+@pytest.mark.parametrize("loss", ["ova", "softmax"])
+@pytest.mark.parametrize("classifier", ["direct", "embedded"])
+def test_steps_follow_the_numerical_gradient(classifier: Any, loss: Any, pooling: Any) -> None:
+    """An epoch over two texts at a constant rate is two steps along the gradient of the loss in float64."""
+    texts, labels = {"a": "x y x", "b": "y z"}, ["a", "b"]
+    size: dict[str, Any] = {"vector_size": 3} if classifier == "embedded" else {}
+    settings = {"word_ngrams": 1, "seed": 3, "loss": loss, "pooling": pooling, "classifier": classifier, **size}
+    settings |= {"smoothing": 0.1} if loss == "ova" else {}
+    model = train([*texts.values()], labels, epochs=1, alpha=0.5, min_alpha=0.5, **settings)
+    before = train([*texts.values()], labels, epochs=1, alpha=1e-12, min_alpha=1e-12, **settings)
+    words, idf = model.features.vocabulary.words.tolist(), model.features.factors
+    inputs, outputs = before.inputs.astype(np.float64), before.outputs.astype(np.float64)
+
+    def weights(text: str) -> np.ndarray[Any, Any]:
+        counts = np.array([[*text.split(), "</s>"].count(word) for word in words], np.float64)
+        if pooling == "mean":
+            return counts / counts.sum()
+        unscaled = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * np.asarray(idf, np.float64)
+        return unscaled / np.sqrt((unscaled**2).sum())
+
+    def loss_of(label: str) -> float:
+        scores = outputs @ (weights(texts[label]) @ inputs)
+        gold = model.labels.index(label)
+        if loss == "softmax":
+            return float(np.log(np.exp(scores).sum()) - scores[gold])
+        target = np.where(np.arange(2) == gold, 0.95, 0.05)
+        return float((np.log1p(np.exp(scores)) - target * scores).sum())
+
+    trained = [inputs] if classifier == "direct" else [inputs, outputs]
+    for text in np.random.default_rng(3).permutation(2):
+        gradients = [np.zeros_like(array) for array in trained]
+        for array, gradient in zip(trained, gradients, strict=True):
+            for place in np.ndindex(array.shape):
+                kept = array[place]
+                values = []
+                for step in (1e-5, -1e-5):
+                    array[place] = kept + step
+                    values.append(loss_of(labels[text]))
+                array[place] = kept
+                gradient[place] = (values[0] - values[1]) / 2e-5
+        for array, gradient in zip(trained, gradients, strict=True):
+            array -= 0.5 * gradient
+    np.testing.assert_allclose(model.inputs, inputs, atol=2e-5)
+    np.testing.assert_allclose(model.outputs, outputs, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"deterministic": True, "workers": 2},
+        {"classifier": "embedded", "loss": "softmax"},
+        {"classifier": "embedded", "loss": "hs", "pooling": "mean", "subwords": "2-3", "lower": True},
+    ],
+    ids=str,
+)
+def test_a_resumed_run_has_the_same_bits(settings: dict[str, Any], tmp_path: Path) -> None:
+    texts = [
+        f"__label__{label} {text} number{n % 50}" for n, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))
+    ]
+    corpus = tmp_path / "train.txt"
+    corpus.write_text("\n".join(texts * 5))
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress: Progress) -> None:
+        if progress.phase == "train" and progress.done > 0.4 * (progress.total or 0):
+            raise Stop
+
+    options: dict[str, Any] = {"workers": 1, **settings}
+    whole = w2v.train_classifier(corpus, **options)
+    folder = tmp_path / "checkpoints"
+    with pytest.raises(Stop):
+        w2v.train_classifier(corpus, checkpoint=folder, checkpoint_every="1chunk", progress=stop, **options)
+    checkpoints = latest_checkpoints(folder)
+    assert all(0 < each.resume_info.done < each.resume_info.end for each in checkpoints.values())
+    config = resumed_config(checkpoints, False, None)
+    with open_training(config, corpus, views="words", resume_from=checkpoints) as training:
+        training.train()
+        resumed = training.classifier()
+    np.testing.assert_array_equal(resumed.inputs, whole.inputs)
+    assert resumed.parameters.keys() == whole.parameters.keys()
+    for name, array in whole.parameters.items():
+        np.testing.assert_array_equal(resumed.parameters[name], array)
+    assert resumed.temperature == whole.temperature
+    assert (
+        resumed.metrics["tokens_trained"]
+        == whole.metrics["tokens_trained"]
+        == whole.metrics["tokens"] * len(whole.metrics["loss"])
+    )
+
+
+def test_a_classifier_of_lists_resumes_with_them(tmp_path: Path) -> None:
+    weights = np.linspace(0.5, 1, len(TEXTS))
+    whole = train(sample_weight=weights, checkpoint=tmp_path)
+    resumed = w2v.resume(tmp_path, TEXTS, labels=LABELS, sample_weight=weights)
+    np.testing.assert_array_equal(resumed.inputs, whole.inputs)
+    with pytest.raises(w2v.W2VError, match="belongs to another run, with different text"):
+        w2v.resume(tmp_path, TEXTS, labels=LABELS[::-1])
+
+
+def test_deterministic_threads_give_the_same_bits() -> None:
+    one, other = (train(deterministic=True, workers=2) for _ in range(2))
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+    assert one.temperature == other.temperature
+
+
+def test_texts_with_several_labels_get_all_that_are_likely(caplog: pytest.LogCaptureFixture) -> None:
+    labels = [["pro", "short"], ["contra"], ["pro"], ["contra", "short"], ["pro"], ["contra", "short"]] * 10
+    model = train(TEXTS, labels)
+    assert "texts have several labels: each has a probability of its own" in caplog.text
+    found = [{name for name, _ in each} for each in model.predict(["great great film", "awful movie"])]
+    assert found == [{"pro"}, {"contra", "short"}]
+    scores = model.evaluate(TEXTS, labels)
+    assert scores.k is None
+    assert scores.threshold == 0.5
+    assert scores.f1 == pytest.approx(1)
+
+
+def test_sample_weights_and_balance_count(caplog: pytest.LogCaptureFixture) -> None:
+    texts, labels = ["x", "x"] * 20, ["often", "rare"] * 20
+    weights = [1.0 if label == "often" else 0.1 for label in labels]
+    assert best(train(texts, labels, sample_weight=weights), ["x"]) == ["often"]
+    assert best(train(texts, labels, sample_weight=weights[::-1]), ["x"]) == ["rare"]
+    without = train(texts, labels, sample_weight=[0.0 if label == "rare" else 1.0 for label in labels])
+    assert without.metrics["texts"] == 20
+    uneven = ["often"] * 30 + ["rare"] * 10
+    plain, balanced = (train(["x"] * 40, uneven, balanced=balanced) for balanced in (False, True))
+    assert balanced.predict_proba(["x"])[0, 1] > plain.predict_proba(["x"])[0, 1] + 0.1
+
+
+@pytest.mark.parametrize("settings", [{}, {**SMALL, "loss": "softmax"}], ids=["direct", "embedded"])
+def test_a_classifier_learns_new_words_and_labels(settings: dict[str, Any], tmp_path: Path) -> None:
+    model = train(**settings)
+    model.save(tmp_path / "model.safetensors")
+    more = train(
+        ["so boring", "boring plot", "a dull one"] * 20, ["yawn"] * 60, continue_from=tmp_path / "model.safetensors"
+    )
+    assert set(more.labels) == {"pro", "contra", "yawn"}
+    assert best(more, ["dull plot", "boring"]) == ["yawn", "yawn"]
+    assert more.options == model.options
+    old = model.features.vocabulary.words.index("great"), more.features.vocabulary.words.index("great")
+    if not settings:  # a score of a word that the new texts do not have stays
+        assert more.inputs[old[1], more.labels.index("pro")] == model.inputs[old[0], model.labels.index("pro")]
+
+
+def test_hierarchical_softmax_refuses_new_labels() -> None:
+    model = train(loss="hs")
+    with pytest.raises(w2v.SettingsError, match=r"^loss hs cannot learn the new label 'yawn': train a new"):
+        train(["so boring"] * 9, ["yawn"] * 9, continue_from=model)
+    assert train(TEXTS, LABELS, continue_from=model).labels == model.labels
+
+
+def test_words_may_start_with_vectors() -> None:
+    vectors = w2v.KeyedVectors(["good", "bad"], np.eye(2, 16, dtype=np.float32))
+    model = train(init=vectors)
+    assert model.options.classifier == "embedded"
+    assert model.inputs.shape[1] == 16
+    assert best(model, ["good", "bad"]) == ["pro", "contra"]
+
+
+def test_a_diverging_rate_is_lowered(caplog: pytest.LogCaptureFixture) -> None:
+    model = train(**SMALL, loss="softmax", alpha=900)
+    assert "starting again with alpha 225" in caplog.text
+    assert model.settings.start_alpha < 900
+    assert best(model, ["good", "bad"]) == ["pro", "contra"]
+
+
+def test_training_stops_early_by_accuracy() -> None:
+    model = train(stop_early=2, epochs=40)
+    assert 3 <= len(model.metrics["held_out_scores"]) < 40
+    assert max(model.metrics["held_out_scores"]) == 1
+
+
+def test_parts_of_an_explanation_add_up() -> None:
+    model = train()
+    explained = model.explain("A good film")
+    assert explained.label == "pro"
+    assert explained.parts[0][0] == "good"
+    assert {name for name, _ in explained.parts} >= {"good", "film", "good film", "film </s>"}
+    assert sum(part for _, part in explained.parts) == pytest.approx(explained.score, rel=1e-5)
+    assert model.explain("good", "contra").score < 0
+    with pytest.raises(w2v.W2VError, match=r"no label .prop.: did you mean pro\?"):
+        model.explain("good", "prop")
+
+
+def test_copies_and_files_predict_the_same(tmp_path: Path) -> None:
+    for model in (train(), train(subwords="2-3", **SMALL), train(loss="hs", tokenize="words", lower=True)):
+        path = tmp_path / f"{model.settings.loss}-{model.options.classifier}.safetensors"
+        model.save(path)
+        loaded = w2v.load(path)
+        assert isinstance(loaded, w2v.Classifier)
+        texts = [*FILMS, "Good!", ""]
+        expected = model.predict_proba(texts)
+        for other in (loaded, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(other.predict_proba(texts), expected)
+            assert other.labels == model.labels
+        vectors = load(path)
+        assert "good" in vectors
+        with pytest.raises(w2v.W2VError, match="is a classifier"):
+            w2v.Model.load(path)
+
+
+def test_threads_predict_the_same() -> None:
+    model, results = train(), list[Any]()
+    expected = model.predict_proba(TEXTS)
+
+    def predict() -> None:
+        results.extend(np.array_equal(model.predict_proba(TEXTS), expected) for _ in range(20))
+
+    threads = [threading.Thread(target=predict) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 80
+
+
+def test_labels_of_lines_stay_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text(
+        "".join(f"Some {text.upper()}! __label__{label.title()}-7\n" for text, label in zip(TEXTS, LABELS, strict=True))
+    )
+    model = w2v.train_classifier(path, lower=True, tokenize="words", digits="zero", workers=1)
+    assert model.labels == ["Pro-7", "Contra-7"]
+    assert best(model, ["GOOD film?"]) == ["Pro-7"]
+    assert "good" in model.vectors
+    assert "GOOD" not in model.vectors
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_labels_come_from_a_column(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"table.{suffix}"
+    names = [f"very {label}" for label in LABELS]  # with white space
+    if suffix == "csv":
+        path.write_text("topic,text\n" + "".join(f'{name},"{text}"\n' for name, text in zip(names, TEXTS, strict=True)))
+    elif suffix == "json":
+        rows = ({"text": text, "topic": [name]} for name, text in zip(names, TEXTS, strict=True))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"topic": names, "text": TEXTS}), path)
+    model = w2v.train_classifier(path, "topic", column="text", workers=1)
+    assert model.labels == ["very pro", "very contra"]
+    np.testing.assert_array_equal(model.inputs, train(TEXTS, names).inputs)
+
+
+def test_a_table_in_memory_has_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"text": [*TEXTS, None], "topic": [*LABELS, "pro"]})
+    model = w2v.train_classifier(table, "topic", column="text", workers=1)
+    np.testing.assert_array_equal(model.inputs, train([*TEXTS, None], [*LABELS, "pro"]).inputs)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "settings", "message"),
+    [
+        (["a", "b"], ["x"], {}, "there are more texts than 1 label: give one label, or list, for each"),
+        (["a"], ["x", "y"], {}, "there are more labels than 1 text: give one label, or list, for each"),
+        (["a", "b"], ["x", "x"], {}, "the list of texts has one label, 'x': at least 2 are needed"),
+        (["a", "b"], ["x", 1.5], {}, "row 2: the label 1.5 is neither text nor a whole number"),
+        (["a", 3], ["x", "y"], {}, "row 2: the text 3 is neither text nor a list of words"),
+        (["", ""], ["x", "y"], {}, "has no text with both words and a label"),
+        (["a", "b"], None, {}, "no word begins with __label__: write the labels into the lines"),
+        (["a", "b"], ["x", "y"], {"sample_weight": [1.0]}, "1 sample weights, and 2 texts"),
+        (["a", "b"], ["x", "y"], {"sample_weight": [1, -1]}, "sample_weight must have one number for each text"),
+        (["a", "b"], ["x", "y"], {"classifier": "direct", "loss": "hs"}, "classifier direct: it has no loss hs"),
+        (["a", "b"], ["x", "y"], {"loss": "mos"}, "loss mos cannot learn labels: choose ova, softmax, hs or ns"),
+        (["a", "b"], ["x", "y"], {"word_ngram": 2}, "unknown setting 'word_ngram': did you mean word_ngrams"),
+        ({"text": ["a"]}, ["x"], {}, "a list of texts is needed with a list of labels, not dict"),
+        ("a b", ["x"], {}, "a list of texts is needed with a list of labels, not str"),
+    ],
+)
+def test_wrong_input_has_one_line(texts: Any, labels: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(w2v.W2VError, match=message) as error:
+        train(texts, labels, **settings)
+    assert "\n" not in str(error.value)
+
+
+def test_a_given_loss_is_kept() -> None:
+    model = train(loss="ova", pooling="mean")
+    assert (model.settings.loss, model.options.classifier) == ("ova", "embedded")
+    assert train(pooling="mean").settings.loss == "softmax"
+
+
+def test_many_labels_name_faster_losses(caplog: pytest.LogCaptureFixture) -> None:
+    texts = [f"word{number}" for number in range(5001)]
+    train(texts, texts, loss="softmax", **SMALL | {"epochs": 1})
+    assert "5,001 labels: each step scores all of them; loss hs or ns is faster" in caplog.text
+
+
+def test_unknown_labels_of_lines_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "test.txt"
+    path.write_text("__label__pro a good film\n__label__new bad\n")
+    model = train()
+    scores = score_labels(model.labels, model.read_predictions(path))
+    assert (scores.texts, scores.unknown_labels, scores.accuracy) == (2, 1, 0.5)
+
+
+def test_texts_without_words_or_labels_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    model = train([*TEXTS, "", None, "some words"], [*LABELS, "pro", "pro", None])
+    assert "skipped 3 texts without words or without a label" in caplog.text
+    assert model.metrics["texts"] == 60

@@ -1,0 +1,245 @@
+"""Score predicted labels: precision, recall and F1, confusion and calibration, and compare two classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.display import Result
+from w2v.errors import W2VError
+
+CALIBRATION_BINS = 15  # of equal width, as in Guo et al. 2017
+MAX_CONFUSED_LABELS = 1000  # a confusion matrix of more labels is not stored
+Z_95 = 1.959964  # the normal quantile of a confidence interval of 95%
+SMALLEST_PROBABILITY = 1e-12  # limits the log loss of a label that was ruled out
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The predictions for N texts, and their true labels.
+
+    Attributes:
+        probabilities: (N, L), the probability of each label; NaN in the row of a text without known words.
+        starts: int64 (N + 1,), where the labels of each text begin in `labels`.
+        labels: int32 (m,), the true labels; -1 for labels that the model does not have.
+    """
+
+    probabilities: NDArray[np.float32]
+    starts: NDArray[np.int64]
+    labels: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class LabelScore:
+    """The scores of one label. A score is None if there is nothing to divide by.
+
+    Attributes:
+        label: The name of the label.
+        precision: The share of its predictions that are right.
+        recall: The share of its texts for which it was predicted.
+        f1: The harmonic mean of precision and recall.
+        texts: Number of texts that have this label.
+        predicted: Number of texts for which it was predicted.
+    """
+
+    label: str
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    texts: int
+    predicted: int
+
+
+@dataclass(frozen=True)
+class LabelScores(Result):
+    """The scores of a classifier on texts with known labels.
+
+    A text may have several labels, and several may be predicted for it: the `k` most probable ones, if their
+    probability is at least `threshold`. Texts without known words count, with nothing predicted. So do labels that the
+    model does not have, which it cannot predict.
+
+    Attributes:
+        texts: Number of texts, N.
+        without_words: Number of texts of which the model knows no word.
+        unknown_labels: Number of true labels that the model does not have.
+        k: The maximum number of labels predicted for a text; None if only the threshold limits it.
+        threshold: See above.
+        precision: The share of all predictions that are right (micro average); None without predictions.
+        recall: The share of all true labels that were predicted (micro average).
+        f1: The harmonic mean of precision and recall.
+        macro_f1: The mean F1 of the labels that occur or were predicted.
+        accuracy: The share of texts of which the most probable label is a true one.
+        interval: The confidence interval of `accuracy`, 95% (Wilson 1927).
+        log_loss: The mean of -ln p of the true labels; None if no text could be predicted.
+        calibration_error: The expected difference between the probability of the best label and how often it is right
+            (Guo et al. 2017, equation 3), in CALIBRATION_BINS bins.
+        labels: The scores of each label.
+        confusion: int64 (L, L), the number of texts with label i for which label j is the most probable; None above
+            MAX_CONFUSED_LABELS. A text with several labels counts for each.
+        correct: Bool (N,), whether the most probable label of each text is a true one.
+    """
+
+    texts: int
+    without_words: int
+    unknown_labels: int
+    k: int | None
+    threshold: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    macro_f1: float | None
+    accuracy: float
+    interval: tuple[float, float]
+    log_loss: float | None
+    calibration_error: float | None
+    labels: list[LabelScore]
+    confusion: NDArray[np.int64] | None = field(repr=False)
+    correct: NDArray[np.bool_] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PairedTest(Result):
+    """A comparison of two classifiers on the same texts.
+
+    Attributes:
+        only_first, only_second: Number of texts that only this classifier labels correctly.
+        difference: The accuracy of the first minus the accuracy of the second.
+        interval: The confidence interval of `difference`, 95%.
+        p_value: The probability of a difference as large as this if both were equally good: McNemar's exact test,
+            two-sided.
+    """
+
+    only_first: int
+    only_second: int
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+
+
+def score_labels(
+    labels: Sequence[str], blocks: Iterable[Predictions], k: int | None = 1, threshold: float = 0.0
+) -> LabelScores:
+    """Score predictions.
+
+    Args:
+        labels: The L labels of the model.
+        blocks: The predictions for the texts, in blocks.
+        k, threshold: Which labels count as predicted: see LabelScores.
+
+    Raises:
+        W2VError: There are no texts.
+    """
+    size = len(labels)
+    hits, predicted, true = (np.zeros(size, np.int64) for _ in range(3))
+    confusion = np.zeros((size, size), np.int64) if size <= MAX_CONFUSED_LABELS else None
+    correct, best_probabilities, losses = [], [], [np.empty(0)]
+    unknown = 0
+    for block in blocks:
+        probabilities = np.nan_to_num(block.probabilities)
+        texts = np.repeat(np.arange(len(probabilities)), np.diff(block.starts))
+        known = block.labels >= 0
+        unknown += int(np.count_nonzero(~known))
+        texts, gold = texts[known], block.labels[known]
+        is_true = np.zeros(probabilities.shape, bool)
+        is_true[texts, gold] = True
+        chosen = predicted_labels(block.probabilities, k, threshold)
+        hits += (chosen & is_true).sum(axis=0)
+        predicted += chosen.sum(axis=0)
+        true += is_true.sum(axis=0)
+        has_words = ~np.isnan(block.probabilities[:, 0])
+        best = probabilities.argmax(axis=1)
+        correct.append(is_true[np.arange(len(best)), best] & has_words)
+        best_probabilities.append(np.where(has_words, probabilities.max(axis=1), np.nan))
+        losses.append(-np.log(np.maximum(probabilities[texts, gold], SMALLEST_PROBABILITY))[has_words[texts]])
+        if confusion is not None:
+            np.add.at(confusion, (gold[has_words[texts]], best[texts][has_words[texts]]), 1)
+    if not correct:
+        raise W2VError("there are no texts to score")
+    right, probability, loss = np.concatenate(correct), np.concatenate(best_probabilities), np.concatenate(losses)
+    each = [
+        LabelScore(label, *_precision_recall_f1(*numbers), numbers[2], numbers[1])
+        for label, *numbers in zip(labels, hits.tolist(), predicted.tolist(), true.tolist(), strict=True)
+    ]
+    f1s = [score.f1 or 0.0 for score in each if score.texts or score.predicted]
+    overall = _precision_recall_f1(int(hits.sum()), int(predicted.sum()), int(true.sum()) + unknown)
+    return LabelScores(
+        texts=len(right),
+        without_words=int(np.isnan(probability).sum()),
+        unknown_labels=unknown,
+        k=k,
+        threshold=threshold,
+        precision=overall[0],
+        recall=overall[1],
+        f1=overall[2],
+        macro_f1=float(np.mean(f1s)) if f1s else None,
+        accuracy=float(right.mean()),
+        interval=wilson_interval(int(right.sum()), len(right)),
+        log_loss=float(loss.mean()) if len(loss) else None,
+        calibration_error=_calibration_error(probability, right),
+        labels=each,
+        confusion=confusion,
+        correct=right,
+    )
+
+
+def predicted_labels(probabilities: NDArray[np.float32], k: int | None, threshold: float) -> NDArray[np.bool_]:
+    """Return which labels are predicted, bool (N, L): see LabelScores. Of equal labels, the first is predicted."""
+    chosen: NDArray[np.bool_] = probabilities >= threshold  # False for NaN
+    if k is not None and k < probabilities.shape[1]:
+        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+        among_best = np.zeros(chosen.shape, bool)
+        np.put_along_axis(among_best, best, True, axis=1)
+        chosen &= among_best
+    return chosen
+
+
+def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:
+    """Compare the accuracy of two classifiers on the same texts.
+
+    Raises:
+        W2VError: The numbers of texts differ.
+    """
+    from scipy.stats import binomtest  # slow to import
+
+    texts = first.texts
+    if second.texts != texts:
+        raise W2VError(f"the classifiers were scored on {texts:,} and {second.texts:,} texts: score both on the same")
+    only_first = int((first.correct & ~second.correct).sum())
+    only_second = int((second.correct & ~first.correct).sum())
+    discordant, difference = only_first + only_second, (only_first - only_second) / texts
+    error = Z_95 * np.sqrt(max(0.0, discordant / texts - difference**2) / texts)
+    return PairedTest(
+        only_first,
+        only_second,
+        difference,
+        (float(difference - error), float(difference + error)),
+        float(binomtest(only_first, discordant).pvalue) if discordant else 1.0,
+    )
+
+
+def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
+    """Return the confidence interval of a share, 95% (Wilson 1927)."""
+    share, z = hits / trials, Z_95
+    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
+
+
+def _precision_recall_f1(hits: int, predicted: int, true: int) -> tuple[float | None, float | None, float | None]:
+    precision, recall = hits / predicted if predicted else None, hits / true if true else None
+    f1 = 2 * hits / (predicted + true) if predicted + true else None
+    return precision, recall, f1
+
+
+def _calibration_error(probabilities: NDArray[np.float64], right: NDArray[np.bool_]) -> float | None:
+    """Return the mean difference between the probabilities and the shares of right predictions in bins."""
+    known = ~np.isnan(probabilities)
+    if not known.any():
+        return None
+    probabilities, hits = probabilities[known], right[known]
+    bins = np.minimum((probabilities * CALIBRATION_BINS).astype(np.int64), CALIBRATION_BINS - 1)
+    gaps = np.bincount(bins, probabilities) - np.bincount(bins, hits)
+    return float(np.abs(gaps).sum() / len(hits))

@@ -1,0 +1,199 @@
+"""Labels of texts: their options, their tokens in lines, and texts whose labels come from a table or a list."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import SettingsError, W2VError, pluralise
+from w2v.options import check_options, option
+from w2v.settings import MODEL, TEXT, TRAINING
+from w2v.system.files import Errors
+from w2v.text.columns import has_columns
+from w2v.text.corpus import Corpus, DataFrameLike, python_values
+from w2v.text.words import is_missing
+
+Pooling = Literal["idf", "mean"]
+ClassifierKind = Literal["auto", "direct", "embedded"]
+
+OWN_PREFIX = "\ue000"  # of labels in lines that w2v writes: a private character, which no text uses
+_ESCAPES = {ord(space): 0xE001 + number for number, space in enumerate(" \t\n\v\f\r\0")}
+_UNESCAPES = {private: space for space, private in _ESCAPES.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions:
+    """The options of a classifier, in addition to the settings of its run.
+
+    Raises:
+        SettingsError: For impossible values.
+    """
+
+    labels: str | None = option(
+        None,
+        "The column of a table with the label of each row, or with a list of labels; --column is the column of the "
+        "text.",
+        TEXT,
+        default_text="labels are words of the text",
+        common=True,
+    )
+    label_prefix: str = option(
+        "__label__", "A word of a line that begins with this is a label of the line.", TEXT, common=True
+    )
+    word_ngrams: int = option(
+        2, "Use n-grams of up to this many words.", MODEL, minimum=1, maximum=10, fixed=True, common=True
+    )
+    pooling: Pooling = option(
+        "idf",
+        "Weight words and n-grams by (1 + ln tf) idf, and scale each text to length 1 (idf), or take their mean, as "
+        "fastText does (mean).",
+        MODEL,
+        fixed=True,
+    )
+    balanced: bool = option(
+        False,
+        "Give all labels the same weight together, however many texts have them, by weighting each text.",
+        TRAINING,
+        flags=("--balanced/--as-counted",),
+    )
+    classifier: ClassifierKind = option(
+        "auto",
+        "Learn one score for each word and label (direct), or vectors of --vector-size values and an output layer "
+        "(embedded). auto: direct with idf pooling while the scores take at most 256 MB, unless you choose the vector "
+        "size, or another loss than ova and softmax.",
+        MODEL,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if re.search(r"\s", self.label_prefix):
+            raise SettingsError(f"label_prefix {self.label_prefix[:60]!r}: it must not have white space")
+
+
+def label_token(label: str, prefix: str) -> str:
+    """Return a label as a word of a text. White space in it becomes private characters."""
+    return prefix + label.translate(_ESCAPES)
+
+
+def label_of(token: str, prefix: str) -> str:
+    """Return the label that `label_token` wrote as this word."""
+    return token.removeprefix(prefix).translate(_UNESCAPES)
+
+
+class LabelledTexts:
+    """Texts and their labels from a table or from lists, read once, as lines that begin with their labels.
+
+    Attributes:
+        corpus: The lines, with labels as `label_token` writes them with OWN_PREFIX.
+        sample_weight: float32 (N,), the weight of each text, or None.
+        source: The table in files, or None.
+    """
+
+    def __init__(
+        self, rows: Iterable[tuple[Any, Any]], sample_weight: NDArray[Any] | None = None, source: Corpus | None = None
+    ) -> None:
+        """Take rows of a text and its label or labels. A text may also be a list of words."""
+        self.sample_weight, self.source = sample_weight, source
+        self.corpus = Corpus(self._lines(rows))
+
+    @classmethod
+    def of_table(cls, table: Corpus, column: str | None, labels: str, encoding: str, errors: Errors) -> LabelledTexts:
+        """Take the columns of a table. Raise SettingsError if no column of texts is named."""
+        if column is None or not has_columns(column):
+            raise SettingsError(f"--labels {labels} (labels=) needs --column (column=), the column of the text")
+        rows = ((text, label) for text, label in table.cells([column, labels], encoding, errors))
+        return cls(rows, source=table)
+
+    @classmethod
+    def of_lists(
+        cls, texts: Any, labels: Iterable[Any], sample_weight: Any = None, column: str | None = None
+    ) -> LabelledTexts:
+        """Take N texts, or a table in memory and the column of its texts, and the label or the labels of each text.
+
+        Raises:
+            W2VError: There are no texts.
+            SettingsError: The weights are impossible.
+        """
+        if isinstance(texts, DataFrameLike) and column:
+            texts = (row[0] for row in Corpus(texts).cells([column]))
+        elif isinstance(texts, str | Mapping | DataFrameLike) or not isinstance(texts, Iterable):
+            raise W2VError(f"a list of texts is needed with a list of labels, not {type(texts).__name__}")
+        weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
+        if weights is not None and (
+            weights.ndim != 1 or not np.all(np.isfinite(weights)) or weights.min(initial=0) < 0
+        ):
+            raise SettingsError("sample_weight must have one number for each text, 0 or more")
+        return cls(_pairs(texts, labels), weights)
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all files."""
+        return self.source.files if self.source else []
+
+    @property
+    def sizes(self) -> list[tuple[str, int]] | None:
+        """See Corpus."""
+        return self.source.sizes if self.source else None
+
+    def checksum(self) -> str:
+        """Return the SHA-256 of the weights; "" without weights. The ids of the lines have their own checksum."""
+        return "" if self.sample_weight is None else hashlib.sha256(self.sample_weight.data).hexdigest()
+
+    def __str__(self) -> str:
+        return str(self.source) if self.source else "the list of texts"
+
+    def _lines(self, rows: Iterable[tuple[Any, Any]]) -> Iterator[str]:
+        for row, (text, own) in enumerate(rows, 1):
+            where = f"{self}, row {row}"
+            tokens = [label_token(label, OWN_PREFIX) for label in labels_of(own, where)]
+            yield " ".join([*tokens, words_of(text, where)])
+
+
+def labels_of(own: Any, where: str) -> list[str]:
+    """Return the labels of a text: of a label, a list of labels, or a missing value. Whole numbers become text.
+
+    Empty labels are left out.
+
+    Raises:
+        W2VError: A label is neither text nor a whole number. The message starts with `where`.
+    """
+    labels = []
+    values = own if isinstance(own, list | tuple | set | np.ndarray) else [] if is_missing(own) else [own]
+    for value in python_values(values):
+        is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not is_number and not isinstance(value, str):
+            raise W2VError(f"{where}: the label {value!r:.60} is neither text nor a whole number: convert it to text")
+        labels.append(str(value))
+    return list(dict.fromkeys(filter(None, labels)))
+
+
+def words_of(text: Any, where: str = "a text") -> str:
+    """Return a text in one line: of a string, a list of words, or a missing value.
+
+    Raises:
+        W2VError: It is something else. The message starts with `where`.
+    """
+    if isinstance(text, list | tuple) and all(isinstance(word, str) for word in text):
+        text = " ".join(text)
+    if not isinstance(text, str):
+        if not is_missing(text):
+            raise W2VError(f"{where}: the text {text!r:.60} is neither text nor a list of words")
+        return ""
+    return " ".join(text.replace(OWN_PREFIX, " ").splitlines())
+
+
+def _pairs(texts: Iterable[Any], labels: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield each text and its label. Raise W2VError if there are more of one than of the other."""
+    nothing = object()
+    for number, (text, label) in enumerate(zip_longest(python_values(texts), python_values(labels), fillvalue=nothing)):
+        if nothing in (text, label):
+            more, fewer = ("labels", "text") if text is nothing else ("texts", "label")
+            raise W2VError(f"there are more {more} than {pluralise(number, fewer)}: give one label, or list, for each")
+        yield text, label

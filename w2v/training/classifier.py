@@ -1,0 +1,344 @@
+"""`Classifier`: a trained model that predicts the labels of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.display import Result
+from w2v.errors import W2VError, translate_errors
+from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, score_labels
+from w2v.formats import bfloat16, table
+from w2v.formats.header import LabelHeader, ModelHeader
+from w2v.formats.vector_file import VectorFile
+from w2v.losses.loss import Loss, is_parameter, log_softmax
+from w2v.losses.one_vs_all import OneVsAll
+from w2v.losses.registry import Settings, loss_for, settings_from
+from w2v.options import suggestion
+from w2v.progress import Meter, Report
+from w2v.system import memory
+from w2v.system.files import Errors, PathLike
+from w2v.text._text import PADDING
+from w2v.text.columns import PLAIN
+from w2v.text.corpus import Corpus, Source
+from w2v.text.encodings import UTF_8
+from w2v.text.examples import NGRAM_ROWS, Examples, Features, RowCounts, TextFinder
+from w2v.text.labels import LabelOptions, labels_of, words_of
+from w2v.text.lines import read_lines
+from w2v.text.normalise import TextOptions
+from w2v.text.subwords import sums_of_rows
+from w2v.text.vocabulary import Vocabulary
+from w2v.text.words import Words
+from w2v.training.model import NOT_STORED
+from w2v.vectors import keyed
+from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
+
+LIKELY = 0.5  # the threshold of a label where a text may have several
+
+
+@dataclass(frozen=True)
+class Explanation(Result):
+    """The parts of a label's score.
+
+    Attributes:
+        label: The label.
+        probability: Its probability.
+        score: Its score before the temperature: the sum of the parts.
+        parts: The words and n-grams of the text, each with what it adds to the score, the largest first. N-grams that
+            share a row are named together.
+    """
+
+    label: str
+    probability: float
+    score: float
+    parts: list[tuple[str, float]]
+
+
+@dataclass(repr=False, frozen=True)
+class Classifier:
+    """A model that predicts the L labels of texts, made by `train_classifier`.
+
+    Attributes:
+        settings: The settings of the run.
+        options: The options of the classifier; `classifier` is "direct" or "embedded".
+        features: The words, n-grams and labels that the model knows.
+        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels.
+        loss: The loss that the model was trained with.
+        parameters: The matrices of the output layer and of the loss, by name; none in a direct model.
+        several: Whether texts of the training had several labels. Then the probabilities of labels are independent.
+        temperature: Scores are divided by this number (Guo et al. 2017), so that probabilities are right on average.
+        text: How the texts were normalised and split into words. `predict` treats texts in the same way.
+        metrics: Measurements of the run; see View. `words` in their names are words and n-grams.
+    """
+
+    settings: Settings
+    options: LabelOptions
+    features: Features
+    inputs: NDArray[Any]
+    loss: Loss
+    parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
+    several: bool = False
+    temperature: float = 1.0
+    text: TextOptions = field(default_factory=TextOptions)
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", memory.read_only(self.inputs))
+
+    def __repr__(self) -> str:
+        size = f"{len(self.labels):,} labels, {len(self.features.vocabulary):,} words"
+        return f"<Classifier: {size}, {self.options.classifier}, loss {self.settings.loss}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is computed, which cannot be pickled."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the L labels, the most frequent first."""
+        return self.features.labels.words.tolist()
+
+    @property
+    def vectors(self) -> KeyedVectors:
+        """The rows of the words as word vectors."""
+        return to_keyed_vectors(self.to_vector_file())
+
+    # -- predictions --------------------------------------------------------------------------------
+
+    def predict(
+        self, texts: Iterable[Any], k: int | None = 1, threshold: float | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """Return the labels of N texts with their probabilities, the most probable first.
+
+        Args:
+            texts: Texts, or lists of words. Missing texts, and texts without known words, get no labels.
+            k: The maximum number of labels of a text; None for no limit. If texts have several labels, 1 means no
+                limit, too.
+            threshold: The lowest probability of a label; by default 0, and 0.5 if texts have several labels.
+        """
+        return [found for block in self._blocks(texts) for found in self.most_probable(block, k, threshold)]
+
+    def most_probable(
+        self, probabilities: NDArray[np.float32], k: int | None = 1, threshold: float | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """Return the labels with the highest probabilities, (N, L), as `predict` does."""
+        names, found = self.labels, []
+        are_chosen = predicted_labels(probabilities, **self.limits(k, threshold))
+        for row, chosen in zip(probabilities, are_chosen, strict=True):
+            numbers = np.flatnonzero(chosen)
+            numbers = numbers[np.argsort(-row[numbers], kind="stable")]
+            found.append([(names[number], float(row[number])) for number in numbers.tolist()])
+        return found
+
+    def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
+        """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
+        return np.concatenate([np.empty((0, len(self.labels)), np.float32), *self._blocks(texts)])
+
+    def evaluate(
+        self, texts: Iterable[Any], labels: Iterable[Any], k: int | None = 1, threshold: float | None = None
+    ) -> LabelScores:
+        """Compare predictions for N texts with their labels, each a label or a list of labels; see LabelScores."""
+        return score_labels(self.labels, [self.predictions(texts, labels)], **self.limits(k, threshold))
+
+    def predictions(self, texts: Iterable[Any], labels: Iterable[Any]) -> Predictions:
+        """Return the predictions for N texts together with their labels."""
+        numbers = {name: number for number, name in enumerate(self.labels)}
+        own = [[numbers.get(each, -1) for each in labels_of(label, "the labels")] for label in labels]
+        probabilities = self.predict_proba(texts)
+        if len(own) != len(probabilities):
+            raise W2VError(
+                f"{len(probabilities):,} texts and the labels of {len(own):,}: give one, or a list, for each"
+            )
+        starts = np.cumsum([0, *map(len, own)], dtype=np.int64)
+        return Predictions(probabilities, starts, np.array([each for row in own for each in row], np.int32))
+
+    def limits(self, k: int | None = 1, threshold: float | None = None) -> dict[str, Any]:
+        """Return the values of `k` and `threshold` that `predict` uses."""
+        if threshold is not None or not self.several:
+            return {"k": k, "threshold": threshold or 0.0}
+        return {"k": None if k == 1 else k, "threshold": LIKELY}
+
+    def read_predictions(
+        self,
+        texts: Source | Corpus,
+        column: str | None = PLAIN,
+        encoding: str = UTF_8,
+        errors: Errors = "strict",
+        progress: Report | None = None,
+    ) -> Iterator[Predictions]:
+        """Yield predictions for the lines of a text, or for the cells in a column of a table, in blocks.
+
+        A line may have labels, as in training. They are not used for the prediction.
+
+        Raises:
+            W2VError: The text cannot be read.
+        """
+        corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
+        meter, rest, done = Meter(progress, "predict", unit="bytes"), b"", 0
+        blocks = read_lines(
+            corpus, self.text, column, encoding, errors, self.features.label_prefix, action="gave no label to"
+        )
+        for block, bytes_done in blocks:
+            if not isinstance(block, bytes):
+                raise W2VError(f"{corpus} has lists of items: give texts, or lists of words")
+            text = rest + block[: -len(PADDING)]
+            end = text.rfind(b"\n") + 1
+            found, rest = self._finder.find(text[:end] + PADDING), text[end:]
+            yield Predictions(self.probabilities(found), found.label_starts, found.labels)
+            done = bytes_done
+            meter(done, corpus.total_bytes)
+        meter(done, done)
+
+    def _blocks(self, texts: Iterable[Any]) -> Iterator[NDArray[np.float32]]:
+        if isinstance(texts, str | Mapping) or not isinstance(texts, Iterable):
+            raise W2VError(f"a list of texts is needed, not {type(texts).__name__}: write [{texts!r:.60}]")
+        lines = (words_of(text) for text in texts)
+        return (block.probabilities for block in self.read_predictions(Corpus(lines), progress=lambda _: None))
+
+    def explain(self, text: Any, label: str | None = None) -> Explanation:
+        """Return how much each word and n-gram of a text adds to the score of a label.
+
+        Args:
+            text: A text, or a list of words.
+            label: A label; by default, the most probable one.
+
+        Raises:
+            W2VError: The label is unknown, the text has no known words, or the loss has no output row for each label.
+        """
+        if self.loss.no_word_outputs:
+            raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
+        (words, _), *_ = read_lines(Corpus([words_of(text)]), self.text, None, UTF_8, "strict")
+        assert isinstance(words, bytes)
+        found = self._finder.find(words)
+        probabilities = self.probabilities(found)[0]
+        if np.isnan(probabilities[0]):
+            raise W2VError(f"the model knows no word of {str(text)[:60]!r}")
+        if label is not None and label not in self.labels:
+            raise W2VError(f"the model has no label {label[:60]!r}: {suggestion(label, self.labels)}")
+        number = int(probabilities.argmax()) if label is None else self.labels.index(label)
+        parts = self.features.weights(found) * (self.inputs[found.rows] @ self.outputs[number])
+        names = self.features.names_of_rows(words.decode(errors="replace").split())
+        named = [(names.get(row, "?"), part) for row, part in zip(found.rows.tolist(), parts.tolist(), strict=True)]
+        named.sort(key=lambda pair: -abs(pair[1]))
+        return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
+
+    @cached_property
+    def _finder(self) -> TextFinder:
+        return TextFinder(self.features)
+
+    def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
+        """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
+        pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
+        probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
+        probabilities[~self.features.have_words(found)] = np.nan
+        return probabilities
+
+    def pool(self, examples: Examples) -> NDArray[np.float32]:
+        """Return the weighted sum of the rows of each of N texts, (N, D)."""
+        return sums_of_rows(self.inputs, examples.rows, examples.starts, examples.weights)
+
+    def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
+        parameters = {"outputs": self.outputs, **self.parameters}
+        if not isinstance(self.loss, OneVsAll):
+            return np.exp(self.loss.distribution(parameters, pooled))
+        scores = pooled if self.options.classifier == "direct" else pooled @ self.outputs.T
+        if not self.several:
+            return np.exp(log_softmax(scores))
+        from scipy.special import expit  # slow to import
+
+        probabilities: NDArray[np.float32] = expit(scores)
+        return probabilities
+
+    @cached_property
+    def outputs(self) -> NDArray[np.float32]:
+        """The rows of the output layer: (L, D), or the rows of the nodes or classes of the loss."""
+        if self.options.classifier == "direct":
+            return np.eye(len(self.labels), dtype=np.float32)
+        return self.parameters["outputs"]
+
+    # -- files --------------------------------------------------------------------------------------
+
+    def save(self, path: PathLike, *, force: bool = False) -> None:
+        """Write the model to a file, atomically. Only the format .safetensors stores the whole classifier.
+
+        Args:
+            path: The file; its extension chooses the format.
+            force: Whether to replace an existing file.
+
+        Raises:
+            W2VError: The file cannot be written, or it exists and `force` is false.
+            SettingsError: The extension is unknown.
+        """
+        table.write(path, self.to_vector_file(), force)
+
+    def to_vector_file(self) -> VectorFile:
+        """Return the content of the file: the rows of the words as vectors, and the rest as tensors."""
+        words = self.features.vocabulary
+        tensors = {NGRAM_ROWS: self.inputs[len(words) :], **self.features.tensors, **self.parameters}
+        tensors |= self.loss.tensors
+        header = ModelHeader(
+            self.settings.as_dict(),
+            {name: value for name, value in self.metrics.items() if name not in NOT_STORED},
+            text=self.text,
+            labels=LabelHeader(asdict(self.options), self.several, self.temperature),
+        )
+        return VectorFile(Words.of(words.words), self.inputs[: len(words)], words.counts, tensors, header)
+
+    @classmethod
+    def load(cls, path: PathLike, mmap: bool = False) -> Self:
+        """Load a classifier from a .safetensors file.
+
+        Args:
+            path: The file.
+            mmap: Whether to memory-map the rows instead of reading them.
+
+        Raises:
+            W2VError: The file cannot be read, or it is not a classifier.
+        """
+        return cls.from_vector_file(table.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+
+    @classmethod
+    def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
+        """Return the classifier in the content of a file. Raise W2VError if it has none, or if it is damaged."""
+        header, tensors = stored.header, stored.tensors
+        if header.labels is None or header.settings is None or stored.counts is None:
+            raise W2VError(f"{path} is not a classifier: train one with w2v classify")
+        settings = settings_from(header.settings, f"{path}: its settings")
+        with translate_errors(f"{path}: damaged", TypeError):
+            options = LabelOptions(**header.labels.options)
+        with translate_errors(str(path), W2VError):
+            vocabulary = Vocabulary(stored.words, stored.counts)
+            features = Features.from_file(vocabulary, tensors, options, settings.ngrams, settings.buckets)
+            rows = tensors.get(NGRAM_ROWS, np.empty(0))
+            size = len(features.labels) if options.classifier == "direct" else settings.vector_size
+            if (
+                rows.shape != (len(features.buckets), size) or stored.vectors.shape[1] != size
+                or not bfloat16.is_training_dtype(rows) or settings.vector_size != size
+            ):  # fmt: skip
+                raise W2VError("damaged: its rows do not fit its labels")
+            parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
+            others = {"outputs": np.eye(size, dtype=np.float32)} if options.classifier == "direct" else {}
+            loss = loss_for(settings, features.labels, {**tensors, **others})
+        inputs = np.concatenate([stored.vectors, rows])
+        own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
+        own |= {"text": header.text, "metrics": dict(header.metrics)}
+        return cls(settings, options, features, inputs, loss, parameters, **own)
+
+
+@wraps(keyed.load)
+def load(path: PathLike, *arguments: Any, **options: Any) -> KeyedVectors | Any:
+    """Load a vector file as keyed.load does, but a classifier as a Classifier."""
+    loaded = keyed.load(path, *arguments, **options)
+    if loaded.header.labels is None:
+        return loaded
+    return Classifier.load(path, mmap=bool(options.get("mmap", arguments[:1] == (True,))))

@@ -1,0 +1,318 @@
+"""The run of a classifier: texts become examples, and words predict labels."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
+from w2v.evaluation.labels import SMALLEST_PROBABILITY
+from w2v.formats import bfloat16
+from w2v.kernel.plan import Plan
+from w2v.losses.registry import loss_for
+from w2v.progress import Report
+from w2v.text.examples import Examples, Features, read_features, types_of
+from w2v.text.labels import OWN_PREFIX, LabelledTexts, LabelOptions
+from w2v.training.checkpoint import Checkpoint
+from w2v.training.classifier import Classifier
+from w2v.training.config import DIRECT_LOSSES, RunConfig
+from w2v.training.planning import plan_examples
+from w2v.training.reading import ReadText
+from w2v.training.run import Run, initial_inputs
+from w2v.training.start import Initialisation
+from w2v.vectors.keyed import KeyedVectors
+
+log = logging.getLogger("w2v")
+
+MAX_DIRECT_BYTES = 256 << 20  # of the scores of a direct model that is chosen by default
+# Learning rates, the best that were measured (bench/NOTES.md): by loss in direct models, for any loss in embedded ones.
+DIRECT_ALPHA = {"ova": 10.0, "softmax": 5.0}
+EMBEDDED_ALPHA, MEAN_ALPHA = 0.2, 0.5
+# The temperature is measured on at most HELD_OUT_TEXTS after at most CALIBRATION_TEXTS of training.
+HELD_OUT_SHARE, HELD_OUT_TEXTS, CALIBRATION_TEXTS, MIN_HELD_OUT = 0.1, 2000, 20_000, 20
+MAX_HELD_OUT_SCORES = 1_000_000  # scores of all labels for these texts
+MANY_LABELS = 5000  # from here on, scoring all labels takes too long for most uses
+TEMPERATURES = np.geomspace(0.25, 4, 41)
+BACK_OFF = 4  # after divergence, the learning rate is divided by this
+
+
+@dataclass(frozen=True)
+class LabelledExamples:
+    """The texts of a classifier, after they were read.
+
+    Attributes:
+        features: The words, n-grams and labels.
+        examples: The texts with words and labels, in random order.
+        several: Whether a text has several labels.
+        source: The classifier that the run continues, or the vectors that words start with, or None.
+        rows: int64 (n,), the row in `features` of each row of the continued classifier.
+        label_numbers: int64 (m,), the number in `features` of each of its labels.
+    """
+
+    features: Features
+    examples: Examples
+    several: bool
+    source: Classifier | KeyedVectors | None
+    rows: NDArray[np.int64]
+    label_numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        text: ReadText,
+        config: RunConfig,
+        source: Classifier | KeyedVectors | None,
+        checkpoint: Checkpoint | None,
+    ) -> LabelledExamples:
+        """Find the words, n-grams and labels of a text.
+
+        Args:
+            text: The text.
+            config: The description of the run.
+            source: The classifier to continue, or the vectors to start words with.
+            checkpoint: The checkpoint to resume from, which has the words, n-grams and labels.
+
+        Raises:
+            NothingToTrain: There is no label, or only one, or no text with words.
+            SettingsError: The loss of the continued classifier cannot learn a new label.
+        """
+        settings, options = config.settings, config.labels
+        assert options
+        labelled = text.corpus if isinstance(text.corpus, LabelledTexts) else None
+        prefix = OWN_PREFIX if labelled else options.label_prefix
+        rows = numbers = np.empty(0, np.int64)
+        types, counts = types_of(text.store), text.store.counts
+        if checkpoint and checkpoint.features:
+            features, found = checkpoint.features.find(types, text.store.pieces(), prefix)
+        elif isinstance(source, Classifier):
+            before = source.features
+            united, rows, numbers = before.united(types, counts, prefix, settings.min_count)
+            if source.loss.fixed_vocabulary:
+                if len(united.labels) > len(before.labels):
+                    raise SettingsError(
+                        f"loss {settings.loss} cannot learn the new label {_new_label(before, united)[:60]!r}: "
+                        "train a new classifier, or one with loss ova or softmax"
+                    )
+                united, numbers = replace(united, labels=before.labels), np.arange(len(before.labels))
+            features, found = united.find(types, text.store.pieces(), prefix, add=True)
+            features = features if before.factors is None else features.with_idf(found, before.factors, rows)
+        else:
+            limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
+            limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
+            features, found = read_features(text.store, options, prefix=prefix, **limits)
+        if len(features.labels) < 2:
+            only = features.labels.words[0]
+            raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
+        weights = labelled.sample_weight if labelled else None
+        if weights is not None and len(weights) != len(found.sizes):
+            raise W2VError(f"{len(weights):,} sample weights, and {len(found.sizes):,} texts")
+        examples = features.examples(found, weights)
+        if not len(examples):
+            raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
+        if skipped := len(found.sizes) - len(examples):
+            log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
+        several = bool(np.any(np.diff(examples.label_starts) > 1))
+        several = several or (isinstance(source, Classifier) and source.several)
+        order = np.random.default_rng(settings.seed).permutation(len(examples))
+        examples = examples.take(order)
+        if options.balanced:
+            examples = examples.balanced(len(features.labels))
+        return cls(features, examples, several, source, rows, numbers)
+
+    def choose(self, config: RunConfig) -> RunConfig:
+        """Choose the model, the loss and the learning rate that are not given. Say so if texts have several labels."""
+        settings, options = config.settings, config.labels
+        assert options
+        classes = len(self.features.labels)
+        kind, loss = options.classifier, settings.loss
+        if kind == "auto":
+            is_small = self.features.rows * classes * 4 <= MAX_DIRECT_BYTES
+            kind = "direct" if options.pooling == "idf" and is_small else "embedded"
+            if kind == "embedded" and not self.several:
+                loss = "softmax"
+        if self.several:
+            log.warning(
+                "texts have several labels: %s",
+                "each has a probability of its own, and predict returns those of 0.5 or more"
+                if loss == "ova"
+                else f"loss {loss} learns one of them at a time; ova learns all",
+            )
+        if loss in DIRECT_LOSSES and classes > MANY_LABELS:
+            log.warning("%s labels: each step scores all of them; loss hs or ns is faster", f"{classes:,}")
+        if isinstance(self.source, KeyedVectors):
+            known = sum(word in self.source for word in self.features.vocabulary.words)
+            if not known:
+                raise W2VError(
+                    "init has no vector for any word of this text: are language, --lower and --tokenize the same?"
+                )
+            words = len(self.features.vocabulary)
+            log.info("%s of %s words start with their vectors in init", f"{known:,}", f"{words:,}")
+        alpha = settings.alpha
+        if alpha is None:
+            alpha = MEAN_ALPHA if options.pooling == "mean" else EMBEDDED_ALPHA
+            alpha = DIRECT_ALPHA[loss] if kind == "direct" else alpha
+        size = classes if kind == "direct" else settings.vector_size
+        chosen = replace(settings, loss=loss, alpha=alpha, vector_size=size)
+        return replace(config, settings=chosen, labels=replace(options, classifier=kind))
+
+
+def _new_label(before: Features, after: Features) -> str:
+    """Return a label that `before` does not have."""
+    known = set(before.labels.words)
+    return next(label for label in after.labels.words if label not in known)
+
+
+def initialise_labels(
+    config: RunConfig, labelled: LabelledExamples, checkpoint: Checkpoint | None = None
+) -> Initialisation:
+    """Return the labels and the matrices of a run at its start, or at the checkpoint that it resumes from."""
+    features, settings, source = labelled.features, config.settings, labelled.source
+    if checkpoint:
+        instruction_set = checkpoint.resume_info.instruction_set
+        return Initialisation(features.labels, checkpoint.loss, checkpoint.parameters, instruction_set=instruction_set)
+    size, rows, numbers = settings.vector_size, labelled.rows, labelled.label_numbers
+    parameters: dict[str, NDArray[Any]] = {}
+    is_direct = config.labels is not None and config.labels.classifier == "direct"
+    if is_direct:
+        # With the identity as output rows, which stay unchanged, the scores of the labels are the pooled row itself.
+        parameters = {"inputs": np.zeros((features.rows, size), np.float32), "outputs": np.eye(size, dtype=np.float32)}
+    elif source is not None:
+        parameters = {"inputs": initial_inputs(features.rows, size, settings.seed)[:, :size]}
+    if isinstance(source, Classifier) and is_direct:
+        parameters["inputs"][np.ix_(rows, numbers)] = source.inputs
+    elif isinstance(source, Classifier):
+        parameters["inputs"][rows] = source.inputs
+        parameters |= source.parameters
+        if not source.loss.fixed_vocabulary:  # each label has a row
+            parameters["outputs"] = np.zeros((len(features.labels), size), np.float32)
+            parameters["outputs"][numbers] = source.outputs
+    elif source is not None:
+        parameters["inputs"][: len(features.vocabulary)] = _vectors_of_words(source, features, parameters["inputs"])
+    return Initialisation(features.labels, loss_for(settings, features.labels), parameters)
+
+
+def _vectors_of_words(vectors: KeyedVectors, features: Features, new: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors of the words, and the new rows of words that have none."""
+    words = features.vocabulary.words.tolist()
+    rows = [row for row, word in enumerate(words) if word in vectors]
+    found = new[: len(words)].copy()
+    found[rows] = vectors[[words[row] for row in rows]]
+    return found
+
+
+class LabelRun(Run):
+    """A run that trains words to predict the labels of texts.
+
+    Its vocabulary are the labels, because the loss predicts them; its input rows are the rows of `features`.
+    """
+
+    def __init__(self, labelled: LabelledExamples, config: RunConfig, initial: Initialisation, *args: Any, **more: Any):
+        self._labelled, self.temperature = labelled, 1.0
+        assert config.labels
+        self.options: LabelOptions = config.labels
+        super().__init__(config, initial, *args, **more)
+
+    @property
+    def features(self) -> Features:
+        return self._labelled.features
+
+    def _plan(self, initial: Initialisation) -> Plan:
+        is_direct = self.options.classifier == "direct"
+        return plan_examples(self.settings, initial, self._labelled.examples, self.features.rows, is_direct)
+
+    def _hold_out(self) -> tuple[float, Callable[[], float]]:
+        """Return the share of the texts to train on, and a function that returns the accuracy on the rest."""
+        examples = self._labelled.examples
+        trained = len(examples) - max(1, round(HELD_OUT_SHARE * len(examples)))
+        held_out = examples.take(np.arange(trained, len(examples)))
+        texts = np.repeat(np.arange(len(held_out)), np.diff(held_out.label_starts))
+
+        def accuracy() -> float:
+            model = self.view()
+            best = model.probabilities_of(model.pool(held_out)).argmax(axis=1)
+            right = np.bincount(texts, best[texts] == held_out.labels, len(held_out)) > 0
+            return float(right.mean())
+
+        return trained / len(examples), accuracy
+
+    def make_checkpoint(self) -> Checkpoint:
+        return replace(super().make_checkpoint(), features=self.features)
+
+    def train(self, report: Report | None = None) -> None:
+        """Train to the end, with a lower learning rate if training diverges, and measure the temperature."""
+        while True:
+            try:
+                super().train(report)
+                break
+            except Diverged as error:
+                if self.plan.settings.start_alpha < 1e-6:
+                    raise
+                alpha = self.plan.settings.start_alpha / BACK_OFF
+                log.warning("%s: starting again with alpha %g", error, alpha)
+                self._start_again(alpha)
+        self.temperature = self._measure_temperature()
+
+    def _start_again(self, alpha: float) -> None:
+        settings = replace(self.settings, alpha=alpha, min_alpha=None)
+        self.config = replace(self.config, settings=settings)
+        self.plan = replace(self.plan, settings=settings)
+        self.history, self.scores, self._failed = np.zeros((0, 4)), [], False
+        self._allocate(initialise_labels(self.config, self._labelled), 0, 0)
+
+    def _measure_temperature(self) -> float:
+        """Return the temperature that gives held-out texts the highest probability of their labels (Guo et al. 2017).
+
+        Another run trains without these texts, because the probabilities of texts that were trained are too high.
+        """
+        examples = self._labelled.examples
+        most = min(HELD_OUT_TEXTS, MAX_HELD_OUT_SCORES // len(self.features.labels))
+        size = min(int(HELD_OUT_SHARE * len(examples)), max(MIN_HELD_OUT, most))
+        if size < MIN_HELD_OUT:
+            return 1.0
+        config = replace(self.config, settings=replace(self.settings, stop_early=None))
+        trained = min(len(examples) - size, CALIBRATION_TEXTS)
+        initial = initialise_labels(config, self._labelled)
+        run = LabelRun(self._labelled, config, initial, self.text, share=trained / len(examples))
+        try:
+            Run.train(run)
+        except Diverged:
+            return 1.0
+        held_out = examples.take(np.arange(len(examples) - size, len(examples)))
+        pooled = run.view().pool(held_out)
+        log_losses = [_log_loss(run.view(), pooled / np.float32(each), held_out) for each in TEMPERATURES]
+        best = int(np.argmin(log_losses))
+        return float(TEMPERATURES[best]) if log_losses[best] < log_losses[len(TEMPERATURES) // 2] else 1.0
+
+    def view(self) -> Any:
+        """Return the classifier as trained so far."""
+        parameters = dict(self.parameters)
+        inputs = bfloat16.to_float32(parameters.pop("inputs"))
+        if self.options.classifier == "direct":
+            del parameters["outputs"]
+        return Classifier(
+            self.settings,
+            self.options,
+            self.features,
+            inputs,
+            self.plan.loss,
+            {name: bfloat16.to_float32(array) for name, array in parameters.items()},
+            several=self._labelled.several,
+            temperature=self.temperature,
+            text=self.config.text,
+            metrics=self._metrics_of_run() | {"texts": len(self._labelled.examples)},
+        )
+
+
+def _log_loss(model: Classifier, pooled: NDArray[np.float32], examples: Examples) -> float:
+    """Return the mean log loss of the labels of examples."""
+    probabilities = np.clip(model.probabilities_of(pooled), SMALLEST_PROBABILITY, 1 - 1e-7)
+    texts = np.repeat(np.arange(len(examples)), np.diff(examples.label_starts))
+    total = -np.log(probabilities[texts, examples.labels]).sum()
+    if model.several:  # a label that a text does not have counts, too
+        total -= np.log1p(-probabilities).sum() - np.log1p(-probabilities[texts, examples.labels]).sum()
+    return float(total) / len(examples)
