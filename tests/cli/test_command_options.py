@@ -16,12 +16,15 @@ import pytest
 import w2v
 from tests.helpers import command_of, run
 from w2v.cli import main as cli
+from w2v.cli.options import CLASSIFIER_SETTINGS
 from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.settings import PRESETS
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
 from w2v.text.phrases import PhraseOptions
-from w2v.training.config import RunConfig
+from w2v.training.config import LABEL_SETTINGS, RunConfig
 
 Arguments = dict[str, Any]
 
@@ -32,6 +35,14 @@ TRAINING_DEFAULTS: Arguments = READING_DEFAULTS | {
     "freeze": None, "vocabulary": None, "checkpoint": None, "checkpoint_every": "10m", "ignore_memory": False,
     "replace_checkpoints": False,
 }  # fmt: skip
+
+CLASSIFIER_DEFAULTS: Arguments = (
+    {name: value for name, value in TRAINING_DEFAULTS.items() if name not in options_of(Settings)}
+    | Settings(**LABEL_SETTINGS).as_dict(computed=False)
+    | {field.name: field.default for field in fields(LabelOptions)}
+)
+del CLASSIFIER_DEFAULTS["views"]  # open_training has another default
+NOISE = {"negative", "ns_exponent", "adaptive_samples", "classes", "large_softmax"}  # of other losses than ova
 
 # Options, and the arguments that each of them changes. Options before | are needed for the effect.
 Changes = dict[str, Arguments]
@@ -109,10 +120,40 @@ SETTINGS: Changes = {
     "--loss class | --classes 7": {"classes": 7},
     "--loss softmax | --large-softmax": {"large_softmax": True},
     "--loss softmax | --no-large-softmax": {"large_softmax": False},
+    "--loss ova | --smoothing 0.25": {"smoothing": 0.25},
     "--loss dsoftmax | --blocks 60,40": {"blocks": "60,40"},
     "--loss mos | --mixtures 7": {"mixtures": 7},
     "--loss mos | --sampled-mixtures": {"sampled_mixtures": True},
     "--loss mos | --full-mixtures": {"sampled_mixtures": False},
+}
+
+
+# The settings of SETTINGS that a classifier has, with their effects in addition.
+CLASSIFIER: Changes = {
+    option: changes | ({"classifier": "embedded"} if "size" in option else {})
+    for option, changes in SETTINGS.items()
+    if next(iter(changes)) in CLASSIFIER_SETTINGS
+    and "--loss" not in option
+    and next(iter(changes)) not in NOISE
+    and not {"bf16", "ova", "--min-alpha"} & {*option.split()}
+} | {
+    "--label-prefix =": {"label_prefix": "="},
+    "--labels topic": {"labels": "topic"},
+    "--word-ngrams 3": {"word_ngrams": 3},
+    "--pooling mean": {"pooling": "mean"},
+    "--classifier embedded": {"classifier": "embedded"},
+    "--balanced": {"balanced": True},
+    "--as-counted": {"balanced": False},
+    "--smoothing 0.25": {"smoothing": 0.25},
+    "--loss ns | --storage bf16": {"storage": "bf16"},
+    "--alpha 1 | --min-alpha 0.0625": {"min_alpha": 0.0625},
+    "--loss softmax | --large-softmax": {"large_softmax": True},
+    "--loss softmax | --no-large-softmax": {"large_softmax": False},
+    "--loss ns | --negative 7": {"negative": 7},
+    "--loss ns | --ns-exponent 0.25": {"ns_exponent": 0.25},
+    "--loss sampled | --adaptive-samples": {"adaptive_samples": True},
+    "--loss sampled | --fixed-samples": {"adaptive_samples": False},
+    "--loss class | --classes 7": {"classes": 7},
 }
 
 
@@ -185,6 +226,22 @@ CALLS = [
             },
             "--phrases": {"phrases": True},
             "--phrases list": {"phrases": "list"},
+            "--checkpoint states": {"checkpoint": "states"},
+            "--checkpoint states | --checkpoint-every 3s": {"checkpoint_every": "3s"},
+            "--ignore-memory": {"ignore_memory": True},
+            "--force": {"replace_checkpoints": True},
+        },
+    ),
+    Call(
+        "classify",
+        "cli.commands.training:open_training",
+        "labelled -o new.safetensors",
+        CLASSIFIER_DEFAULTS | {"-o": "new.safetensors"},
+        CLASSIFIER
+        | {option: changes for option, changes in READING.items() if "--item" not in option}
+        | {
+            "--loss sampled | --adaptive-samples": {"adaptive_samples": True},
+            "--init old.bin": {"source": "KeyedVectors", "vector_size": 3, "classifier": "embedded"},
             "--checkpoint states": {"checkpoint": "states"},
             "--checkpoint states | --checkpoint-every 3s": {"checkpoint_every": "3s"},
             "--ignore-memory": {"ignore_memory": True},
@@ -472,6 +529,38 @@ CALLS = [
         },
     ),
     Call(
+        "evaluate",
+        "cli.commands.evaluation:score_file",
+        "classifier.safetensors --labelled labelled",
+        {"k": 1, "threshold": None, "labels": None},
+        {
+            "--labels topic": {"labels": "topic"},
+            "-k 2": {"k": 2},
+            "--threshold 0.25": {"threshold": 0.25},
+            "--column none": {"column": "none"},
+            "--encoding cp949": {"encoding": "cp949"},
+            "--errors ignore": {"errors": "ignore"},
+        },
+    ),
+    Call(
+        "predict",
+        "training.classifier:Classifier.read_predictions",
+        "classifier.safetensors text",
+        {"column": None, "encoding": "utf-8", "errors": "strict"},
+        {
+            "--column none": {"column": "none"},
+            "--encoding cp949": {"encoding": "cp949"},
+            "--errors ignore": {"errors": "ignore"},
+        },
+    ),
+    Call(
+        "predict",
+        "training.classifier:Classifier.most_probable",
+        "classifier.safetensors text",
+        {"k": 1, "threshold": None},
+        {"-k 2": {"k": 2}, "--threshold 0.25": {"threshold": 0.25}},
+    ),
+    Call(
         "compare",
         "cli.commands.evaluation:compare_models",
         "old.bin old.bin",
@@ -593,6 +682,17 @@ TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
     *("train --resume", "tune --resume", "train --verbose"),
+    *(
+        "classify --resume",
+        "classify --continue",
+        "classify --test",
+        "classify --verbose",
+        "classify --size",
+        "predict --explain",
+    ),
+    *(f"tune --{name}" for name in ("classify", "metric", "held-out", "folds", "labels", "label-prefix", "balanced")),
+    *(f"tune --{name}" for name in ("as-counted", "word-ngrams", "pooling", "classifier")),
+    *("evaluate --labelled", "plot --labelled", "plot --labels", "plot --column"),  # test_labels.py
     *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
     *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
@@ -607,12 +707,15 @@ TESTED_ELSEWHERE = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the inputs of all commands."""
     path = tmp_path_factory.mktemp("inputs")
+    texts = ["a b", "b c"] * 20
+    w2v.train_classifier(texts, ["x", "y"] * 20, workers=1).save(path / "classifier.safetensors")
     w2v.KeyedVectors(["a", "b", "c"], np.eye(3)).save(path / "old.bin")
     for name in "ab":
         (path / name).write_bytes((path / "old.bin").read_bytes())
     w2v.train([["a", "b", "c"]] * 40, vector_size=3, epochs=1, sample=0, workers=1).save(path / "old.safetensors")
     for name, text in {
         "text": "a b c\n" * 40,
+        "labelled": "__label__x a b\n__label__y b c\n" * 20,
         "counts": "a 30\nb 20\nc 10\n",
         "list": "b\n",
         "edges": "a b\nb c\n",
@@ -664,7 +767,7 @@ def plain_values(name: str, value: Any) -> Arguments:
         return {name: value and type(value).__name__}
     if name == "notes":
         return {option: Path(path).name for option, path in value.get("outputs", {}).items()}
-    if isinstance(value, RunConfig | ReadingOptions | PhraseOptions | WalkOptions):
+    if isinstance(value, RunConfig | ReadingOptions | PhraseOptions | WalkOptions | LabelOptions):
         parts = [plain_values(field.name, getattr(value, field.name)) for field in fields(value) if field.compare]
         return {key: each for part in parts for key, each in part.items()}
     if isinstance(value, tuple | list | frozenset):
@@ -720,6 +823,7 @@ def test_arguments_of_train_have_the_defaults_and_effects_of_the_options(
 OTHER_DEFAULTS = {
     "cli.commands.preparation:Vocabulary.load": {"min_count": 1},  # all words of a vocabulary file
     "vectors.encode:Encoder.blocks": {"column": "none"},
+    "training.classifier:Classifier.read_predictions": {"column": "none"},
     "plotting.word_map:word_map": {"title": ""},
 }
 

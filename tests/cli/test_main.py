@@ -28,6 +28,7 @@ from w2v.system import memory
 from w2v.system.files import EXISTS
 from w2v.system.signals import REPEATED_SIGNALS, TERMINATION_SIGNALS
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
 from w2v.text.phrases import PhraseOptions
 
 # Each command succeeds with these arguments.
@@ -38,6 +39,8 @@ ARGUMENTS = {
     "tree": "{corpus}",
     "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
     # All settings that tune would try are given, so that the result does not depend on time.
+    "classify": "{labelled} --workers 1 -o out.safetensors",
+    "predict": "{classifier} {line}",
     "slices": "{corpus} {other} -o out --epochs 1 --vector-size 8",
     "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --model skipgram --loss ns --window 5 --negative 3 "
     "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",
@@ -58,12 +61,31 @@ ARGUMENTS = {
     "plot": "{model} king queen -o out.svg",
     "explore": "{model} --restrict-vocab 9 -o out.html",
 }
+
+
+@pytest.fixture(scope="module")
+def labelled_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a file of texts with labels, one text, and a classifier."""
+    folder = tmp_path_factory.mktemp("labels")
+    files = {name: folder / name for name in ("labelled", "line", "classifier")}
+    files["classifier"] = files["classifier"].with_suffix(".safetensors")
+    files["labelled"].write_text("__label__a king queen\n__label__b bread soup\n" * 9)
+    files["line"].write_text("king soup\n")
+    w2v.train_classifier(files["labelled"], workers=1).save(files["classifier"])
+    return files
+
+
 TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"]}
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_all_commands_have_help_errors_json_and_quiet(
-    command: str, short_text: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    short_text: Path,
+    model: Path,
+    labelled_files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Help has an example, errors name the wrong argument and nothing is written, --json and --quiet work."""
     monkeypatch.chdir(tmp_path)
@@ -71,6 +93,7 @@ def test_all_commands_have_help_errors_json_and_quiet(
     assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
     assert f"\n  {command} " in run().stdout
     inputs = {"corpus": short_text, "other": short_text.with_name("[s]hort.txt"), "model": model}  # other: a pattern
+    inputs |= labelled_files
     arguments = ARGUMENTS[command].format(**inputs).split()
     assert "No such option '--unknown'" in run(command, *arguments, "--unknown", code=2).stderr
     if command != "info":
@@ -571,17 +594,20 @@ def test_numbers_are_checked_before_any_file_is_read(tmp_path: Path, monkeypatch
     checked = set()
     for command in cli.COMMANDS:
         kinds = (
-            (Settings, PhraseOptions, ReadingOptions, WalkOptions) if command in TAKES_SETTINGS else (ReadingOptions,)
+            (Settings, PhraseOptions, ReadingOptions, WalkOptions, LabelOptions)
+            if command in TAKES_SETTINGS
+            else (ReadingOptions,)
         )
         checked_later = {name for kind in kinds for name in options_of(kind)}  # still before the text is read
         for parameter in command_of(click.Context(cli.main), command).params:
             if isinstance(parameter.type, click.types.IntParamType) and parameter.name not in checked_later:
                 minimum = getattr(parameter.type, "min", MINIMUM.get(str(parameter.name)))
                 assert minimum is not None
-                arguments = ARGUMENTS[command].format(corpus="missing", other="missing", model="missing").split()
+                arguments = re.sub(r"\{\w+\}", "missing", ARGUMENTS[command]).split()
                 error = run(command, *arguments, parameter.opts[0], minimum - 1, code=2).stderr
                 assert f"{parameter.name} {minimum - 1}: it must be" in error or "is not in the range" in error
-                if command not in ("align", "explore", "plot"):  # some of their options exclude other arguments
+                # Some options of these commands exclude other arguments, or need others.
+                if command not in ("align", "evaluate", "explore", "plot", "tune"):
                     assert "missing" in run(command, *arguments, parameter.opts[0], minimum, code=1).stderr
                 checked.add(command)
     assert {"query", "analogy", "plot", "explore"} <= checked

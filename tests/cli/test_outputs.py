@@ -25,6 +25,7 @@ OUTPUTS = {
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
+    ("classify", "output"): ["classify", "{labelled}", "--workers", "1", "-o", "{out}.safetensors"],
     ("walks", "output"): ["walks", "{corpus}", "--delimiter", "space", "--walks", "1", "-o", "{out}"],
     ("plot", "output"): ["plot", "{model}", "--topn", "9", "-o", "{out}.svg"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
@@ -37,14 +38,20 @@ OUTPUTS = {
     ("phrases", "output"): ["phrases", "{corpus}", "-o", "{out}"],
     ("phrases", "save_phrases"): ["phrases", "{corpus}", "--save-phrases", "{out}"],
 }
-FOLDERS = {("train", "checkpoint"), ("align", "output"), ("slices", "checkpoint"), ("slices", "output")}
-READERS = ("train", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate")
+FOLDERS = {
+    ("train", "checkpoint"),
+    ("classify", "checkpoint"),
+    ("align", "output"),
+    ("slices", "checkpoint"),
+    ("slices", "output"),
+}
+READERS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate")
 FOLDERS |= {(command, "cache") for command in READERS}
 TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "phrases", "tag_words", "edges", "dictionary", "baseline", "sessions",
+    "read_phrases", "phrases", "tag_words", "edges", "dictionary", "baseline", "sessions", "labelled", "test",
 }  # fmt: skip
 
 
@@ -71,7 +78,9 @@ def test_files_are_written_only_by_atomic_write() -> None:
 
 def command_for(output: tuple[str, str], sample: Path, model: Path, out: Path) -> list[str]:
     """Return the command line of OUTPUTS with these paths; `out` lacks its extension."""
-    names = {"corpus": sample, "model": model, "out": out, "other": out.with_name("other")}
+    labelled = sample.with_name("labelled.txt")
+    labelled.write_text("__label__a king queen\n__label__b bread soup\n" * 9)
+    names = {"corpus": sample, "model": model, "labelled": labelled, "out": out, "other": out.with_name("other")}
     return [part.format(**names) for part in OUTPUTS[output]]
 
 

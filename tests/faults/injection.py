@@ -90,6 +90,8 @@ COMMANDS = {
         "aligned/model-2.safetensors",
     ),
     "encode": Job("encode model.safetensors short.txt -o new.npy --force --quiet", "new.npy"),
+    "classify": Job("classify labels.txt -o new.safetensors --force --workers 1 --quiet", "new.safetensors"),
+    "predict": Job("predict classifier.safetensors short.txt"),
     "vocab": Job("vocab corpus.txt -o new.txt --force --workers 1", "new.txt"),
     "phrases": Job(
         "phrases short.txt -o new.txt --force --threshold 1 --save-phrases phrases.tsv --workers 1 --quiet",
@@ -191,6 +193,7 @@ class FaultInjector:
         self.inputs = {
             "corpus.txt": "\n".join(lines).encode(),
             "short.txt": "\n".join(lines[:200]).encode(),
+            "labels.txt": "\n".join(f"__label__{line[:2]} {line}" for line in lines[:200]).encode(),
             "questions.txt": QUESTIONS,
             "pairs.txt": PAIRS,
             "settings.toml": SETTINGS,
@@ -204,6 +207,7 @@ class FaultInjector:
         for command, name in (
             (model, "model.safetensors"),
             (model, "words.txt"),
+            (["classify", "labels.txt", "-o", "classifier.safetensors"], "classifier.safetensors"),
             (["convert", "model.safetensors", "model.bin"], "model.bin"),
             (["convert", "model.safetensors", "model.txt.gz"], "model.txt.gz"),
         ):

@@ -61,7 +61,9 @@ class Program(click.Command):
         log.addHandler(handler)
         try:
             _set_up_streams()
-            _silent = command == ["train"] and (mpi_rank_and_size() or (0,))[0] > 0  # only rank 0 of an MPI job prints
+            _silent = (
+                command in (["train"], ["classify"]) and (mpi_rank_and_size() or (0,))[0] > 0
+            )  # only rank 0 of an MPI job prints
             end_on_bus_error()
             with _raise_on_signals():
                 code = super().main(*args, **{**options, "standalone_mode": False})

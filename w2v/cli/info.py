@@ -15,6 +15,7 @@ from w2v.options import options_of
 from w2v.system.threads import processors
 from w2v.system.version import __version__
 from w2v.text.normalise import TextOptions
+from w2v.training.classifier import Classifier
 from w2v.vectors.keyed import KeyedVectors
 
 MOST_FREQUENT = 10  # number of most frequent words shown
@@ -59,6 +60,21 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "views": {name: view.settings["vector_size"] for name, view in header.views.items()},
         "settings": shown_settings,
         "text": asdict(header.text) if header.text != TextOptions() else {},
+        "classifier": classifier_facts(Classifier.load(path, mmap=True)) if header.labels else None,
+    }
+
+
+def classifier_facts(model: Classifier) -> dict[str, Any]:
+    """Return what a classifier has besides the settings of its run."""
+    words = len(model.features.vocabulary)
+    return {
+        "labels": len(model.labels),
+        "most_frequent_labels": model.labels[:MOST_FREQUENT],
+        "words": words,
+        "ngrams": model.features.rows - words,
+        "several_labels": model.several,
+        "temperature": model.temperature,
+        "options": asdict(model.options),
     }
 
 

@@ -21,11 +21,13 @@ GROUPS = {
     },
     "Train": {
         "train": ("training", "Train word vectors on a CORPUS."),
+        "classify": ("labels", "Train a classifier, which predicts the labels of texts."),
         "slices": ("slices", "Train a model of each CORPUS, so that their vectors can be compared."),
         "tune": ("training", "Search for good settings for a CORPUS, and train with the best."),
     },
     "Use": {
         "query": ("vectors", "Show the words nearest to WORDS."),
+        "predict": ("labels", "Predict the labels of each line of TEXTS."),
         "encode": ("vectors", "Compute a vector for each line of TEXTS."),
         "recommend": ("vectors", "Recommend the items nearest to each of SESSIONS."),
         "info": ("vectors", "Show facts about MODEL or, without MODEL, about this installation."),

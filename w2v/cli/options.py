@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -14,7 +16,7 @@ from click.shell_completion import CompletionItem
 from w2v import settings
 from w2v.cli.console import ProgressPrinter
 from w2v.cli.printing import print_result
-from w2v.errors import W2VError
+from w2v.errors import SettingsError, W2VError
 from w2v.graph.walks import WalkOptions
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
@@ -33,7 +35,10 @@ from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
+from w2v.text.long_table import LongTable
 from w2v.text.phrases import PhraseOptions
+from w2v.training.config import LABEL_SETTINGS, MODEL_SUFFIX
 from w2v.vectors.query import Method
 
 Command = Callable[..., Any]
@@ -114,7 +119,8 @@ class TrainingCommand(ResultCommand):
         for before, argument in zip(["", *args], takewhile("--".__ne__, args), strict=False):
             given = argument.partition("=")[0]
             name = given.lstrip("-")
-            option = f"--{settings.RENAMED.get(name, name).replace('_', '-')}"
+            own_name = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)  # word_ngrams for wordNgrams
+            option = f"--{settings.RENAMED.get(name, own_name).replace('_', '-')}"
             spelling = FOREIGN.get(name) or (option if option in known else None)
             is_value = before in known and not known[before].is_flag
             if spelling and given.startswith("-") and given not in known and not is_value:
@@ -174,11 +180,20 @@ def find_objective(name: str | None) -> None:
         registry.find(name)
 
 
-def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command], Command]:
-    """Return the command-line option for a field of a dataclass of options. With `common`, --help lists it."""
-    option, default = options_of(kind)[name], kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
+def option_for(kind: type, name: str, common: bool | None = None, **changes: Any) -> Callable[[Command], Command]:
+    """Return the command-line option for a field of a dataclass of options.
+
+    Args:
+        kind: The dataclass.
+        name: The field.
+        common: Whether --help lists the option; by default, as the field is marked.
+        changes: Other attributes of the Option for this command, such as its help.
+    """
+    option = replace(options_of(kind)[name], **changes)
+    default = kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]
     flags = option_names(kind, name)
-    choices, value_type, metavar = choices_of(kind, name), type_of(kind, name), None
+    choices = option.choices() if option.choices else choices_of(kind, name)
+    value_type, metavar = type_of(kind, name), None
     if choices:
         value_type = click.Choice([choice for choice in choices if choice != USER_DEFINED])
     elif keywords := keywords_of(kind, name):
@@ -197,7 +212,7 @@ def option_for(kind: type, name: str, common: bool = False) -> Callable[[Command
         name,
         cls=Option,
         group=option.group,
-        common=option.common or common,
+        common=option.common if common is None else common,
         type=value_type,
         metavar=metavar,
         default=None,
@@ -212,7 +227,7 @@ def losses_with(kind: type, name: str) -> tuple[str, ...]:
     return needs[1] if needs and needs[0] == "loss" else ()
 
 
-def options_for(kind: type, *names: str, common: bool = False) -> Callable[[Command], Command]:
+def options_for(kind: type, *names: str, common: bool | None = None) -> Callable[[Command], Command]:
     """Return options for fields of a dataclass, by default for all.
 
     Options that fewer losses have come later.
@@ -321,9 +336,76 @@ SETTING_FLAG_OPTIONS = composed(
     )
 )
 TRAINING_SETTINGS = composed(options_for(Settings), options_for(ViewOptions))
+# The losses of a classifier: those of the compiled kernel.
+LABEL_LOSSES = {name: kind.help for name, kind in LOSSES.items() if "cython" in kind.kernels}
+# The settings that have an effect on a classifier, each with the attributes of its option that differ.
+CLASSIFIER_SETTINGS: dict[str, dict[str, Any]] = {
+    "vector_size": {"help": "Values of a vector in an embedded model; see --classifier."},
+    "min_count": {},
+    "max_vocab": {},
+    "subwords": {
+        "default_text": "none",
+        "help": "Also use the character n-grams of words, for instance those of 2 to 4 characters (2-4).",
+    },
+    "buckets": {"help": "Hash n-grams to this many rows. Only rows in use take memory.", "only_with": None},
+    "epochs": {"help": "Number of passes over the texts."},
+    "alpha": {"default_text": "the best measured for model, pooling and loss"},
+    "stop_early": {},
+    "seed": {"help": "Seed of the random numbers. With one worker or --deterministic, it decides the whole model."},
+    "workers": {},
+    "deterministic": {"help": "Give the same model on every run with this number of threads; this takes longer."},
+    "storage": {},
+    "loss": {
+        "help": f"{'; '.join(f'{name}: {text}' for name, text in LABEL_LOSSES.items())}.",
+        "choices": lambda: LABEL_LOSSES,
+    },
+    "smoothing": {},
+    "negative": {},
+    "ns_exponent": {},
+    "adaptive_samples": {},
+    "classes": {},
+    "large_softmax": {},
+}
+CLASSIFIER = composed(
+    options_for(LabelOptions),
+    *(
+        option_for(
+            Settings,
+            name,
+            **({"default_text": str(LABEL_SETTINGS[name])} if name in LABEL_SETTINGS else {}) | changes,
+        )
+        for name, changes in CLASSIFIER_SETTINGS.items()
+    ),
+)
 ENCODING = option_for(ReadingOptions, "encoding")
 LONG_TABLE = options_for(ReadingOptions, "item", "session", "order", common=True)
 READING = options_for(ReadingOptions)
+COLUMN_OF_TEXTS = option_for(
+    ReadingOptions,
+    "column",
+    common=True,
+    help="Read the texts in this column of JSON lines, CSV, Parquet or Arrow, one per row. `--column none` reads a "
+    "file as plain text even if it looks like a table.",
+)
+READING_TEXTS = composed(
+    COLUMN_OF_TEXTS,
+    options_for(
+        ReadingOptions, *(name for name in options_of(ReadingOptions) if name not in ("column", *LongTable._fields))
+    ),
+)
+THRESHOLD = click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Predict only labels of at least this probability.  [default: 0, or 0.5 if texts of the training had several "
+    "labels; -k 1 then has no effect]",
+)
+LABELLED = composed(
+    file_option(
+        "--labelled", help="Score the predictions for these texts, whose labels are given as for w2v classify."
+    ),
+    option_for(LabelOptions, "labels"),
+)
 WALKS = options_for(WalkOptions)
 COMMON_WALKS = options_for(WalkOptions, common=True)
 PHRASES = options_for(PhraseOptions)
@@ -341,6 +423,15 @@ def corpus_of(names: Iterable[str]) -> Corpus:
             path = path.absolute()
         paths.append(path)
     return Corpus(paths)
+
+
+def check_classifier_output(path: Path) -> None:
+    """Raise SettingsError if a file of this name cannot store a classifier."""
+    if path.suffix != MODEL_SUFFIX:
+        raise SettingsError(
+            f"{path}: only {MODEL_SUFFIX} stores a classifier: write it with -o NAME{MODEL_SUFFIX}, and its word "
+            "vectors in other formats with w2v convert"
+        )
 
 
 def given_options(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -424,6 +515,22 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+def given_by_user(names: Iterable[str]) -> Iterator[str]:
+    """Yield the options and arguments of the command, of these parameters, that the user has given."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not ParameterSource.DEFAULT:
+            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
+            yield name.strip("[].")
+
+
+def refuse_without(option: str, others: Iterable[str]) -> None:
+    """Refuse options that have no effect without another one, which the user has not given; see `refuse_together`."""
+    for name in given_by_user(tuple(others)):
+        raise click.UsageError(f"{name} has no effect without {option}")
+
+
 def refuse_together(option: str, others: Iterable[str]) -> None:
     """Refuse other options and arguments together with an option.
 
@@ -434,9 +541,5 @@ def refuse_together(option: str, others: Iterable[str]) -> None:
     Raises:
         click.UsageError: If the user has given one of them.
     """
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name in others and source is not ParameterSource.DEFAULT:
-            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
-            raise click.UsageError(f"{name.strip('[].')} has no effect with {option}")
+    for name in given_by_user(tuple(others)):
+        raise click.UsageError(f"{name} has no effect with {option}")

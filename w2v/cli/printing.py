@@ -7,11 +7,13 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+import numpy as np
 
 from w2v.cli.console import say
 from w2v.display import format_value
@@ -23,11 +25,14 @@ if TYPE_CHECKING:
     from w2v.evaluation.compare import Comparison
     from w2v.evaluation.effective_rank import EffectiveRank
     from w2v.evaluation.evaluate import EvaluationResult, Score
+    from w2v.evaluation.labels import LabelScores, PairedTest
     from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
+    from w2v.training.classifier import Explanation
     from w2v.training.slices import Slices
     from w2v.training.tune import Trial, Tuner
+    from w2v.training.tune_labels import LabelTrial
     from w2v.vectors.align import Fit
     from w2v.vectors.query import Method
 
@@ -41,6 +46,7 @@ GAPS = (
 )
 # The result of a command: a dictionary or dataclass, or a pair of it and a function that prints it as text.
 Result = Any
+SHOWN_LABELS, SHOWN_CONFUSIONS, SHOWN_PARTS = 20, 10, 10  # rows of the tables about labels
 BRIEF = ("model", "loss", "window", "epochs")  # settings in the short summary of a run, if they are not None
 ANALOGY_FORMULA: dict[Method, str] = {
     "add": "3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)",
@@ -119,12 +125,123 @@ def print_training(metrics: Mapping[str, Any]) -> None:
     print_table(rows)
 
 
+def print_classifier(metrics: Mapping[str, Any]) -> None:
+    """Print the summary of the training of a classifier."""
+    sizes = ", ".join(pluralise(metrics[f"{noun}s"], noun) for noun in ("label", "word", "ngram"))
+    settings, options, seconds = metrics["settings"], metrics["options"], metrics["seconds"]
+    temperature = f", temperature {metrics['temperature']:.3g}" if metrics["temperature"] != 1 else ""
+    brief = {"model": options["classifier"], "pooling": options["pooling"], "word_ngrams": options["word_ngrams"]}
+    brief |= {name: settings[name] for name in ("subwords", "loss", "alpha", "epochs") if name in settings}
+    print_table(
+        [
+            ("output", f"{metrics['output']}: {sizes.replace('ngram', 'n-gram')}; {metrics['bytes'] / 1e6:,.2f} MB"),
+            (
+                "trained",
+                f"{pluralise(metrics['texts'], 'text')} in {seconds['total']:.1f} s with "
+                f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB, loss {format_value(metrics['loss'][-1])} in the last "
+                f"epoch{temperature}",
+            ),
+            ("settings", f"{format_value(brief)}; all: --verbose"),
+        ]
+    )
+
+
+def label_values(scores: LabelScores) -> dict[str, Any]:
+    """Return the scores of a classifier for --json: without the result of each text."""
+    values = {each.name: getattr(scores, each.name) for each in fields(scores) if each.name != "correct"}
+    return values | {"confusion": None if scores.confusion is None else scores.confusion.tolist()}
+
+
+def print_label_scores(
+    names: Sequence[str], results: Sequence[LabelScores], comparisons: Sequence[tuple[str, PairedTest]]
+) -> None:
+    """Print the scores of classifiers: in total, of each label, and the labels that they confuse.
+
+    Args:
+        names: The names of the classifiers.
+        results: Their scores.
+        comparisons: The comparison of each other classifier with the first one, and its name.
+    """
+    totals: list[tuple[object, ...]] = [
+        ("accuracy", *(f"{one.accuracy:.1%} [{one.interval[0]:.1%}, {one.interval[1]:.1%}]" for one in results))
+    ]
+    totals += [
+        (name.replace("_", " ").replace("f1", "F1"), *(percent(getattr(one, name)) for one in results))
+        for name in ("precision", "recall", "f1", "macro_f1")
+    ]
+    totals += [
+        (name.replace("_", " "), *("-" if (value := getattr(one, name)) is None else f"{value:.4f}" for one in results))
+        for name in ("log_loss", "calibration_error")
+    ]
+    totals.append(("texts", *(f"{one.texts:,}" for one in results)))
+    totals.append(("without known words", *(f"{one.without_words:,}" for one in results)))
+    print_table(totals, ("", *names))
+    for name, one in zip(names, results, strict=True):
+        if one.unknown_labels:
+            print_line(f"{name} lacks {pluralise(one.unknown_labels, 'label')} of the texts, which it cannot predict")
+        _print_labels(one)
+    for name, test in comparisons:
+        low, high = test.interval
+        print_line(
+            f"{names[0]} against {name}: {100 * test.difference:+.2f} points of accuracy [{100 * low:+.2f}, "
+            f"{100 * high:+.2f}]; {test.only_first:,} texts right only in the first, {test.only_second:,} only in the "
+            f"second; p = {test.p_value:.3g} (McNemar's exact test)"
+        )
+    print_line("95 % intervals in brackets")
+
+
+def _print_labels(scores: LabelScores) -> None:
+    """Print the scores of the most frequent labels, and the pairs that are confused most often."""
+    by_texts = sorted(scores.labels, key=lambda label: -label.texts)
+    rows = [
+        (each.label, percent(each.precision), percent(each.recall), percent(each.f1), each.texts, each.predicted)
+        for each in by_texts[:SHOWN_LABELS]
+    ]
+    print_table(rows, ("label", "precision", "recall", "F1", "texts", "predicted"))
+    if len(by_texts) > SHOWN_LABELS:
+        print_line(f"and {len(by_texts) - SHOWN_LABELS:,} labels more: --json has all")
+    if scores.confusion is None:
+        return
+    wrong = scores.confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:SHOWN_CONFUSIONS]
+    pairs = [
+        (scores.labels[row], scores.labels[column], wrong[row, column])
+        for row, column in zip(*np.unravel_index(order, wrong.shape), strict=True)
+    ]
+    confused = [(true.label, best.label, number, share(number, true.texts)) for true, best, number in pairs if number]
+    if confused:
+        print_table(confused, ("most confused", "taken for", "texts", "of its texts"))
+
+
+def print_explanation(explanation: Explanation) -> None:
+    """Print the label of a text, and the words and n-grams that add most to its score."""
+    click.echo(f"{printable(explanation.label)}\t{explanation.probability:.6g}")
+    total = sum(abs(part) for _, part in explanation.parts) or 1.0
+    rows = [(f"  {name}", f"{part:+.4f}", f"{part / total:+.1%}") for name, part in explanation.parts[:SHOWN_PARTS]]
+    print_table(rows)
+    if len(explanation.parts) > SHOWN_PARTS:
+        print_line(f"  and {len(explanation.parts) - SHOWN_PARTS:,} more: --json has all")
+
+
 def print_trial(latest: Trial, tuner: Tuner) -> None:
     """Print one line about a trial of tuning on standard error, where progress is shown."""
     settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
     say(
         f"trial {len(tuner.trials)}: score {_percentage(latest.score)}, best {_percentage(tuner.score)}, with "
         f"{settings or 'the defaults'}; {latest.share:.0%} of the epochs, seed {latest.seed}, {latest.seconds:.1f} s"
+    )
+
+
+def print_label_trial(latest: LabelTrial, trials: Sequence[LabelTrial]) -> None:
+    """Print one line about a trial of tuning a classifier on standard error."""
+    settings = " ".join(f"{name}={format_value(value)}" for name, value in latest.settings.items())
+    whole = max(len(trial.scores) for trial in trials)
+    best = max(trial.score for trial in trials if len(trial.scores) == whole)
+    dropped = f", dropped after {len(latest.scores)} of {whole} parts" if len(latest.scores) < whole else ""
+    say(
+        f"trial {len(trials)}: score {_percentage(latest.score)}, best {_percentage(best)}, with "
+        f"{settings or 'the defaults'}; {latest.seconds:.1f} s{dropped}"
     )
 
 

@@ -1,4 +1,7 @@
-"""Build the description of a run of `w2v train`, new or resumed, and check all arguments before the work starts."""
+"""Build the description of a run, new or resumed, and check all arguments before the work starts.
+
+`w2v train` and `w2v classify` use it. An option that a command lacks is not given.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,11 @@ from w2v.settings import ViewOptions, Views
 from w2v.system.schema import convert
 from w2v.system.shell import join_command
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import latest_checkpoints, run_folder
+from w2v.training.classify import open_label_source
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig, read_options
 from w2v.training.source import WORD_SELECTION_SETTINGS, open_source
@@ -43,10 +48,10 @@ from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views, whole_set
 
 OUTPUT = Path("model.bin")
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
-# Options of RunConfig.from_options, except the options of Settings, ReadingOptions and WalkOptions.
+# Options of RunConfig.from_options, except the options of Settings, ReadingOptions, WalkOptions and LabelOptions.
 RUN_OPTIONS = (
     "corpus", "graph", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases", "output",
-    "checkpoint", "checkpoint_every", "ignore_memory",
+    "checkpoint", "checkpoint_every", "ignore_memory", "classify",
 )  # fmt: skip
 OUTPUTS = {"output": "-o", "save_vocab": "--save-vocab", "plot": "--plot"}  # the options for outputs, by parameter
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
@@ -54,7 +59,7 @@ OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # 
 
 @dataclass(frozen=True)
 class Command:
-    """A run of `w2v train`.
+    """A run of `w2v train` or `w2v classify`.
 
     Attributes:
         config: The description of the run.
@@ -91,15 +96,15 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         SettingsError: If a value is impossible.
         click.UsageError: If options contradict each other.
     """
-    file_options = read_options(given["config"]) if given["config"] else {}
-    find_objective(given["objective"])
+    file_options = read_options(given["config"]) if given.get("config") else {}
+    find_objective(given.get("objective"))
     chosen = given_settings(given)
-    run_options = {name: given[name] for name in RUN_OPTIONS if given[name] not in (None, False, ())}
+    run_options = {name: given[name] for name in RUN_OPTIONS if given.get(name) not in (None, False, ())}
     # --loss also replaces the objective of the file, and --objective its loss.
     replaced = LOSS_NAMES if chosen.keys() & LOSS_NAMES else set()
     options = {name: value for name, value in file_options.items() if name not in replaced} | chosen
     objective = options.get("objective")
-    if objective != given["objective"]:
+    if objective != given.get("objective"):
         raise SettingsError(
             f"{given['config']}: its objective is {objective:.100}, and w2v does not run code that a file names: if "
             f"you trust that code, add --objective {objective:.100}"
@@ -110,12 +115,18 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         options = {
             name: value for name, value in options.items() if name not in WORD_SELECTION_SETTINGS or name in chosen
         }
-    options |= given_options(ReadingOptions, given) | given_options(WalkOptions, given) | run_options
+    for kind in (ReadingOptions, WalkOptions, LabelOptions):
+        options |= given_options(kind, given)
+    options |= run_options
     if not options.get("corpus"):
-        reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given["phrases"], str) else ""
+        reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given.get("phrases"), str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
     corpus = corpus_of(options["corpus"])
-    source = open_source(run_options.get("continue_from"), run_options.get("init"), run_options.get("freeze"))
+    continued, init = run_options.get("continue_from"), run_options.get("init")
+    is_classifier = bool(given.get("classify"))
+    source = (
+        open_label_source(continued, init) if is_classifier else open_source(continued, init, run_options.get("freeze"))
+    )
     output = options.pop("output", None)
     config = RunConfig.from_options(options, source, display_name=option_name)
     settings = config.settings
@@ -124,15 +135,15 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     check_effect(last_view, chosen)
     output = Path(output or default_output(settings, views))
     instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
-    files = {"output": output} | {name: given[name] for name in OUTPUTS if given[name] and name != "output"}
+    files = {"output": output} | {name: given[name] for name in OUTPUTS if given.get(name) and name != "output"}
     phrases = config.phrases if isinstance(config.phrases, str) else None
     if ranks.is_root:
-        others = {OUTPUTS[name]: path for name, path in files.items()} | {"--save-config": given["save_config"]}
-        models = _paths([given["continue_from"], given["init"], options.get("tree_vectors")])
-        read = _paths([*corpus.files, given["config"], given["vocabulary"], phrases])
+        others = {OUTPUTS[name]: path for name, path in files.items()} | {"--save-config": given.get("save_config")}
+        models = _paths([given.get("continue_from"), given.get("init"), options.get("tree_vectors")])
+        read = _paths([*corpus.files, given.get("config"), given.get("vocabulary"), phrases])
         check_outputs(others.items(), given["force"], read, models)
     vocabulary = None
-    if given["vocabulary"]:
+    if given.get("vocabulary"):
         vocabulary = Vocabulary.load(given["vocabulary"], settings.min_count, settings.max_vocab)
     notes = {"outputs": {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
     inputs: dict[str, Any] = {"corpus": corpus, "source": source, "vocabulary": vocabulary}
@@ -158,7 +169,7 @@ def one_view_for_fasttext(views: Views, output: Path) -> Views:
 
 
 def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
-    """Return a run that `w2v train --resume` continues.
+    """Return a run that --resume continues.
 
     The user must name all files of the run again. Someone else may have written the checkpoint: paths in it could make
     w2v read or replace any file of this user, or write a new ~/.bash_profile.
@@ -170,18 +181,34 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         click.UsageError: If an option has no effect on a resumed run.
     """
     folder = given["resume"]
-    others = ("vocabulary", "continue_from", "vocab", "init", "freeze", "preset", "checkpoint", "config", "save_config")
+    excluded = (
+        "vocabulary",
+        "continue_from",
+        "vocab",
+        "init",
+        "freeze",
+        "preset",
+        "checkpoint",
+        "config",
+        "save_config",
+    )
     reading = (name for name in options_of(ReadingOptions) if name != "cache")
-    refuse_together("--resume", (*reading, *options_of(WalkOptions), "graph", *others))
-    find_objective(given["objective"])
-    chosen = given_settings(given) | ({"views": given["views"]} if given["views"] else {})
+    refuse_together("--resume", (*reading, *options_of(WalkOptions), *options_of(LabelOptions), "graph", *excluded))
+    find_objective(given.get("objective"))
+    chosen = given_settings(given) | ({"views": given["views"]} if given.get("views") else {})
     checkpoints = latest_checkpoints(folder)
     before = checkpoints[WORD_VIEW].config
+    if command_of(before) != (wanted := "classify" if given.get("classify") else "train"):
+        raise SettingsError(
+            f"{folder} has a run of w2v {command_of(before)}: resume it with that command, not with w2v {wanted}"
+        )
     _check_settings_again(chosen, checkpoints, folder)
-    files = {name: given[name] for name in OUTPUTS if given[name]}
+    files = {name: given[name] for name in OUTPUTS if given.get(name)}
     named = {OUTPUTS[name]: str(path) for name, path in files.items()}
     named |= {
-        f"--{name}": str(given[name]) for name in ("phrases", "cache", "objective") if given[name] not in (None, True)
+        f"--{name}": str(given[name])
+        for name in ("phrases", "cache", "objective")
+        if given.get(name) not in (None, True)
     }
     stored = convert(dict[str, str], before.notes.get("outputs", {}), f"{folder}: its outputs")
     # A run can be resumed without its cache, and a loss that is not imported has an error of its own.
@@ -189,15 +216,14 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     unnamed = {option: one_line(path) for option, path in stored.items() if option not in named}
     if not given["corpus"] or not given["output"] or "--phrases" in unnamed:
         sources = given["corpus"] or _first_files(before.corpus)
-        command = resume_command(
-            folder, sources, {"-o": "MODEL"} | named | unnamed, given["force"], given["ignore_memory"]
-        )
+        others = {"-o": "MODEL"} | named | unnamed
+        command = resume_command(wanted, folder, sources, others, given["force"], given["ignore_memory"])
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
     corpus = corpus_of(given["corpus"])
     notes = {"outputs": stored | {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
     overrides: dict[str, Any] = {"corpus": given["corpus"], "ignore_memory": given["ignore_memory"], "notes": notes}
     overrides |= {"checkpoint_every": given["checkpoint_every"]} if given["checkpoint_every"] else {}
-    config = resumed_config(checkpoints, given["phrases"] or False, given["cache"], **overrides)
+    config = resumed_config(checkpoints, given.get("phrases") or False, given["cache"], **overrides)
     if ranks.is_root:
         written = {OUTPUTS[name]: path for name, path in files.items()}
         check_outputs(written.items(), given["force"], _paths([*corpus.files, named.get("--phrases")]))
@@ -224,16 +250,21 @@ def _paths(names: Iterable[Any]) -> list[Path]:
     return [Path(name) for name in names if name]
 
 
+def command_of(config: RunConfig) -> str:
+    """Return the name of the command that trains such a run."""
+    return "classify" if config.labels else "train"
+
+
 def resume_command(
-    folder: Path | str, corpus: Iterable[str], named: Mapping[str, Any], force: bool, ignore_memory: bool
+    command: str, folder: Path | str, corpus: Iterable[str], named: Mapping[str, Any], force: bool, ignore_memory: bool
 ) -> str:
-    """Return the command line that resumes the run with checkpoints in a folder."""
+    """Return the command line that resumes the run of a command with checkpoints in a folder."""
     words = [*map(_as_argument, corpus), "--resume", _as_argument(folder)]
     for option, value in named.items():
         words += [option, _as_argument(value)] if value else []
     words += ["--force"] if force else []
     words += ["--ignore-memory"] if ignore_memory else []
-    return join_command(["w2v", "train", *words])
+    return join_command(["w2v", command, *words])
 
 
 def _as_argument(path: Path | str) -> str:

@@ -10,17 +10,29 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.console import say
-from w2v.cli.options import FILE
-from w2v.cli.printing import Result, print_comparison, print_evaluation, print_perplexity, print_rank
+from w2v.cli.options import FILE, refuse_together
+from w2v.cli.printing import (
+    Result,
+    label_values,
+    print_comparison,
+    print_evaluation,
+    print_label_scores,
+    print_perplexity,
+    print_rank,
+)
 from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
 from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.evaluate import evaluate as evaluate_models
+from w2v.evaluation.labels import compare_labels
 from w2v.evaluation.perplexity import perplexity as measure_perplexity
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
+from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
+from w2v.training.classifier import Classifier
+from w2v.training.labelled import score_file
 from w2v.training.model import Model, View
 from w2v.vectors.keyed import load
 
@@ -48,12 +60,24 @@ def _load_view(path: Path, view: str | None) -> View:
 @options.file_option("--questions", multiple=True, help="Also answer these analogy questions. May be repeated.")
 @options.file_option("--pairs", multiple=True, help="Also use these scored word pairs. May be repeated.")
 @options.file_option("--held-out", help="Also use this text, which no model was trained on.")
+@options.LABELLED
+@options.number_option("-k", default=1, help="With --labelled: predict up to N labels of each text.")
+@options.THRESHOLD
 @options.RESTRICT_VOCAB
 @options.METHOD
 @options.number_option("--seed", default=1, help="Seed of the bootstrap.")
 @options.READING
 @options.REPORTING
-def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, **given: Any) -> Result:
+def evaluate(
+    models: tuple[Path, ...],
+    progress: Report,
+    held_out: Path | None,
+    labelled: Path | None,
+    labels: str | None,
+    k: int,
+    threshold: float | None,
+    **given: Any,
+) -> Result:
     """Evaluate one or more MODELs, with confidence intervals and significance tests.
 
     Models are scored on the bundled questions and word pairs, and on your own from --questions and --pairs. Two more
@@ -69,12 +93,26 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     last 500,000 words of a long text are used. The text is read with the options of the first model's training, unless
     you give others.
 
+    With --labelled, the MODELs are classifiers, and the scores are the accuracy of the best label, precision, recall
+    and F1 of all predicted labels and of each label (macro F1 is the mean of the labels), how far probabilities are
+    from the share of right predictions (calibration error), and the labels that are confused most often. Intervals of
+    the accuracy are 95 % intervals (Wilson), and other models are compared with the first by McNemar's test.
+
     \b
     w2v evaluate model.bin
+    w2v evaluate classifier.safetensors --labelled test.txt
+    w2v evaluate old.safetensors new.safetensors --labelled test.csv --column text --labels topic
     w2v evaluate model.safetensors --held-out later-texts.txt
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
     reading = options.given_options(ReadingOptions, given)
+    if labelled:
+        others = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
+        no_effect = (name for name in options_of(ReadingOptions) if name not in ("column", "encoding", "errors"))
+        refuse_together("--labelled", (*others, *no_effect))
+        texts = options.corpus_of([str(labelled)])
+        return _evaluate_labels(models, texts, {"labels": labels, "k": k, "threshold": threshold} | reading, progress)
+    options.refuse_without("--labelled", ("labels", "k", "threshold"))
     arguments = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
     errors = reading.get("errors", ReadingOptions.errors)
     if held_out:
@@ -82,9 +120,22 @@ def evaluate(models: tuple[Path, ...], progress: Report, held_out: Path | None, 
     elif unused := [name for name in reading if name != "errors"]:
         raise click.UsageError(f"{options.first_name(unused[0], ReadingOptions)} has no effect without --held-out")
     vectors = [load(model, errors=errors, progress=progress) for model in models]
+    for model, loaded in zip(models, vectors, strict=True):
+        if loaded.header.labels:
+            say(f"{model} is a classifier: these are scores of its word vectors, and --labelled FILE scores its labels")
     results = evaluate_models(*vectors, **arguments, progress=progress)
     names = list(map(str, models))
     return {"models": names, "results": [asdict(one) for one in results]}, lambda _: print_evaluation(names, results)
+
+
+def _evaluate_labels(models: tuple[Path, ...], texts: Corpus, given: dict[str, Any], progress: Report) -> Result:
+    """Score classifiers on the same texts, and compare the others with the first."""
+    names = list(map(str, models))
+    results = [score_file(Classifier.load(model), texts, **given, progress=progress) for model in models]
+    comparisons = [(name, compare_labels(results[0], one)) for name, one in zip(names[1:], results[1:], strict=True)]
+    values = {"models": names, "results": [*map(label_values, results)]}
+    values |= {"comparisons": [{"model": name, **asdict(test)} for name, test in comparisons]}
+    return values, lambda _: print_label_scores(names, results, comparisons)
 
 
 @click.command(cls=options.ResultCommand)

@@ -23,6 +23,8 @@ from w2v.plotting.projection import Projection
 from w2v.plotting.words import CLUSTERS, PAIRS, SKIPPED, WORDS, Groups
 from w2v.progress import Report
 from w2v.system.files import Errors
+from w2v.training.classifier import Classifier
+from w2v.training.labelled import score_file
 from w2v.vectors.align import check_slices
 from w2v.vectors.approximate import RECALL_TOPN, ApproximateIndex
 from w2v.vectors.keyed import KeyedVectors, load
@@ -74,6 +76,8 @@ PROJECTION = options.choice_option(
     help="Draw the path of --word through several models, all named in place of WORDS, among its nearest words.",
 )
 @click.option("--word", "slice_words", multiple=True, help="The word for --slices.")
+@options.LABELLED
+@options.COLUMN_OF_TEXTS
 @options.ERRORS
 @options.WRITING
 def plot(
@@ -87,6 +91,9 @@ def plot(
     questions: Path | None,
     slices: bool,
     slice_words: tuple[str, ...],
+    labelled: Path | None,
+    labels: str | None,
+    column: str | None,
     force: bool,
     progress: Report,
     **drawing: Any,
@@ -97,13 +104,30 @@ def plot(
     neighbours best. Frequent words have larger points. Labels that do not fit are left out. The same seed gives the
     same file.
 
+    With --labelled, MODEL is a classifier, and the picture is its confusion matrix.
+
     \b
     w2v plot model.bin -o map.png
     w2v plot model.bin king queen man woman -o few.svg
     w2v plot model.bin --words groups.txt --method tsne -o groups.pdf
     w2v plot model.bin --analogies country-capital -o capitals.svg
+    w2v plot classifier.safetensors --labelled test.txt -o confusion.png
     w2v plot --slices 1990s.bin 2000s.bin 2010s.bin --word mouse -o mouse.svg
     """
+    if labelled:
+        maps = ("words", "words_file", "topn", "skip", "method", "groups", "clusters", "seed", "analogies", "questions")
+        refuse_together("--labelled", (*maps, "slices", "slice_words"))
+        outputs.check(output, force, [labelled], models=[model])
+        outputs.check_picture_format(output)
+        from w2v.plotting.confusion import confusion_matrix
+
+        texts = options.corpus_of([str(labelled)])
+        reading: dict[str, Any] = {"labels": labels, "column": column, "errors": errors}
+        scores = score_file(Classifier.load(model), texts, **reading, progress=progress)
+        picture = confusion_matrix(scores, model.name)
+        outputs.save([(output, outputs.saver(picture))], force)
+        return {"output": str(output), "texts": scores.texts, "labels": picture.labels}
+    options.refuse_without("--labelled", ("labels", "column"))
     if slices:
         refuse_together("--slices", ("words_file", "topn", "skip", "groups", "clusters", "analogies", "questions"))
         if len(slice_words) != 1:

@@ -14,10 +14,12 @@ import click
 from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, Option
-from w2v.cli.printing import Result, print_training, print_trial, print_values
+from w2v.cli.printing import Result, print_label_trial, print_training, print_trial, print_values
 from w2v.cli.run_config import (
     OUTPUT,
+    Command,
     check_outputs,
+    command_of,
     default_output,
     new_run,
     one_view_for_fasttext,
@@ -26,19 +28,25 @@ from w2v.cli.run_config import (
 )
 from w2v.errors import W2VError, pluralise
 from w2v.formats import table
+from w2v.losses.registry import Settings
+from w2v.options import options_of
 from w2v.progress import Report
 from w2v.settings import GRAPH, TEXT, Freeze, Preset, ViewOptions
 from w2v.system import memory
+from w2v.system.shell import join_command
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import join_ranks
-from w2v.training.config import RunConfig
+from w2v.training.config import MODEL_SUFFIX, RunConfig
+from w2v.training.labelled import read_labelled
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 from w2v.training.source import Vocab
 from w2v.training.train import open_training
+from w2v.training.tune_labels import Metric, tune_classifier
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_to_repeat
 
 DEFAULT_OUTPUT = f"[default: {OUTPUT}, or {OUTPUT.with_suffix('.safetensors')} with --subwords]"
@@ -177,49 +185,13 @@ def train(verbose: bool, progress: Report, **given: Any) -> Result:
     w2v train mine.txt --init GoogleNews-vectors-negative300.bin -o mine.safetensors
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
-    started = time.perf_counter()
-    checkpoint_folders: list[CheckpointFolder] = []
-    with join_ranks() as ranks:
-        with ranks.collective_errors():
-            command = (resumed_run if given["resume"] else new_run)(given, ranks)
-        config, folder = command.config, command.inputs["checkpoint"]
-        try:
-            more = {"replace_checkpoints": given["force"], "ranks": ranks, "progress": progress}
-            more["check_items"] = partial(_check_items, command.outputs)
-            with open_training(config, **command.inputs, **more) as training:
-                if given["save_config"] and ranks.is_root:
-                    files = {"output": command.outputs["output"], "views": command.inputs["views"]}
-                    config.save(given["save_config"], **files, force=given["force"])
-                checkpoint_folders = training.checkpoint_folders
-                training.train(progress)
-                model = training.model()
-            trained = time.perf_counter()
-            with ranks.collective_errors():
-                if ranks.is_root:
-                    save_all(command.outputs, model, given["force"])
-        except Stopped as stopped:
-            written = [folder.wait_for_newest() for folder in checkpoint_folders]
-            if all(written) and (written or given["resume"]):  # a full disk may have prevented the first checkpoints
-                again = resume_command(folder, config.corpus, command.named, given["force"], config.ignore_memory)
-                stopped.add_note(f"resume with: {again}")
-            elif not folder and sys.stderr.isatty():
-                stopped.add_note("nothing was saved; with --checkpoint DIR, a run can be resumed after Ctrl-C")
-            raise
-    now = time.perf_counter()
-    if not ranks.is_root:
+    trained = run_training(given, progress)
+    if trained is None:
         return None
-    before = sum(each.seconds for each in command.inputs.get("resume_from", {}).values())
-    seconds = {"save": now - trained, "total": now - started + before}
+    command, model, metrics = trained
     output = command.outputs["output"]
-    metrics = {
-        "output": str(output),
-        "vocabulary_size": len(model.vocabulary),
-        "vector_size": model.vectors.shape[1],
-        **model.metrics,
-        "seconds": model.metrics["seconds"] | seconds,
-        "peak_memory_bytes": memory.peak_resident_bytes(),
-        "settings": model.settings.as_dict(),
-    }
+    size = {"vocabulary_size": len(model.vocabulary), "vector_size": model.vectors.shape[1]}
+    metrics = {"output": str(output)} | size | metrics
 
     def print_text(_: object) -> None:
         (print_values if verbose else print_training)(metrics | {"settings": model.settings.in_effect()})
@@ -230,6 +202,63 @@ def train(verbose: bool, progress: Report, **given: Any) -> Result:
             )
 
     return metrics, print_text
+
+
+def run_training(given: Mapping[str, Any], progress: Report) -> tuple[Command, Any, dict[str, Any]] | None:
+    """Train a model or a classifier, new or resumed, and save it with the other outputs.
+
+    Args:
+        given: The options and arguments of the command.
+        progress: See `train`.
+
+    Returns:
+        The run, the Model or Classifier, and measurements of the run; None in the ranks of an MPI job that print
+        nothing.
+    """
+    started = time.perf_counter()
+    checkpoint_folders: list[CheckpointFolder] = []
+    with join_ranks() as ranks:
+        with ranks.collective_errors():
+            command = (resumed_run if given["resume"] else new_run)(given, ranks)
+        config, folder = command.config, command.inputs["checkpoint"]
+        try:
+            more = {"replace_checkpoints": given["force"], "ranks": ranks, "progress": progress}
+            more["check_items"] = partial(_check_items, command.outputs)
+            with open_training(config, **command.inputs, **more) as training:
+                if given.get("save_config") and ranks.is_root:
+                    files = {"output": command.outputs["output"], "views": command.inputs["views"]}
+                    config.save(given["save_config"], **files, force=given["force"])
+                checkpoint_folders = training.checkpoint_folders
+                training.train(progress)
+                model: Any = training.classifier() if config.labels else training.model()
+            trained = time.perf_counter()
+            with ranks.collective_errors():
+                if ranks.is_root:
+                    save_all(command.outputs, model, given["force"])
+        except Stopped as stopped:
+            written = [folder.wait_for_newest() for folder in checkpoint_folders]
+            if all(written) and (written or given["resume"]):  # a full disk may have prevented the first checkpoints
+                options_of_run = (command.named, given["force"], config.ignore_memory)
+                again = resume_command(command_of(config), folder, config.corpus, *options_of_run)
+                stopped.add_note(f"resume with: {again}")
+            elif not folder and sys.stderr.isatty():
+                stopped.add_note("nothing was saved; with --checkpoint DIR, a run can be resumed after Ctrl-C")
+            raise
+    now = time.perf_counter()
+    if not ranks.is_root:
+        return None
+    before = sum(each.seconds for each in command.inputs.get("resume_from", {}).values())
+    seconds = {"save": now - trained, "total": now - started + before}
+    return (
+        command,
+        model,
+        {
+            **model.metrics,
+            "seconds": model.metrics["seconds"] | seconds,
+            "peak_memory_bytes": memory.peak_resident_bytes(),
+            "settings": model.settings.as_dict(),
+        },
+    )
 
 
 def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary) -> None:
@@ -249,12 +278,12 @@ def _warn_of_lost_parts(output: Path, model: Model) -> None:
         say(f"{output} has no n-grams, so unknown words have no vector: write .safetensors{others} for them")
 
 
-def save_all(files: Mapping[str, Path], model: Model, force: bool) -> None:
-    """Write the outputs of a run: the model and, if requested, its vocabulary and the plot of the run.
+def save_all(files: Mapping[str, Path], model: Any, force: bool) -> None:
+    """Write the outputs of a run: the model or classifier and, if requested, its vocabulary and the plot of the run.
 
     Args:
         files: The outputs by parameter; see `Command`.
-        model: The model.
+        model: The Model, or a Classifier, which has no other outputs.
         force: Whether to replace existing files.
     """
     output = files["output"]
@@ -283,6 +312,18 @@ def save_all(files: Mapping[str, Path], model: Model, force: bool) -> None:
 @options.number_option("--max-size", help="Also try other vector sizes, up to N.  [default: only --vector-size]")
 @options.TRAINING_SETTINGS
 @JOIN_PHRASES
+@click.option("--classify", is_flag=True, help="Tune a classifier, as w2v classify trains it.")
+@options.choice_option(
+    "--metric", cls=Option, choices=Metric, default="accuracy", help="With --classify: the score of the trials."
+)
+@options.rare_option("--held-out", type=FILE, help="With --classify: score the trials on these texts with labels.")
+@options.number_option(
+    "--folds",
+    common=False,
+    default=3,
+    help="With --classify, without --held-out: the number of parts of the cross-validation.",
+)
+@options.options_for(LabelOptions, common=False)
 @click.option("--resume", is_flag=True, help="Continue with the trials of the same command after it was stopped.")
 @IGNORE_MEMORY
 @options.READING
@@ -293,6 +334,7 @@ def tune(
     questions: tuple[Path, ...],
     pairs: tuple[Path, ...],
     phrases: bool | str | None,
+    classify: bool,
     resume: bool,
     force: bool,
     progress: ProgressPrinter,
@@ -307,7 +349,11 @@ def tune(
     gap is nearer to the word in the gap than to a random word. Finally, w2v trains a model on the whole text with the
     best settings.
 
+    With --classify, w2v searches for good settings of a classifier: pooling, word_ngrams, subwords, epochs, alpha,
+    smoothing and min_count, except the settings that you give. The defaults are those of w2v classify.
+
     \b
+    w2v tune train.txt --classify -o best.safetensors --time 2m --metric macro_f1
     w2v tune corpus.txt -o best.safetensors --questions questions-words.txt --pairs wordsim.txt
     w2v tune corpus.txt -o best.safetensors --time 1h --max-size 300 --model cbow
     w2v tune corpus.txt -o best.safetensors --phrases
@@ -315,6 +361,14 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_options(ReadingOptions, given)
+    label_names = ("metric", "held_out", "folds", *options_of(LabelOptions))
+    if classify:
+        others = ("questions", "pairs", "max_size", "phrases", "views", "resume", "ignore_memory")
+        no_effect = (*others, *(options_of(Settings).keys() - options.CLASSIFIER_SETTINGS), *options.SETTING_FLAGS)
+        options.refuse_together("--classify", (*no_effect, "cache", "item", "session", "order"))
+        return _tune_classifier(corpus, output, chosen | reading, given, force, progress)
+    options.refuse_without("--classify", label_names)
+    given = {name: value for name, value in given.items() if name not in label_names}
     settings = options.chosen_settings(given, tuning.values_to_try(chosen))
     tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     output = output or default_output(settings, given["views"])
@@ -360,6 +414,44 @@ def tune(
         _warn_of_lost_parts(output, model)
 
     return metrics, print_text
+
+
+def _tune_classifier(
+    corpus: tuple[str, ...],
+    output: Path | None,
+    chosen: dict[str, Any],
+    given: Mapping[str, Any],
+    force: bool,
+    progress: ProgressPrinter,
+) -> Result:
+    """Tune a classifier, save it, and return the result of the command with the `w2v classify` that repeats it."""
+    output = output or OUTPUT.with_suffix(MODEL_SUFFIX)
+    labels = LabelOptions(**options.given_options(LabelOptions, given))
+    texts, held_out = options.corpus_of(corpus), given["held_out"]
+    outputs.check_model(output, force, map(Path, [*texts.files, *([held_out] if held_out else [])]), "with -o")
+    options.check_classifier_output(output)
+    reading = ReadingOptions(**{name: value for name, value in chosen.items() if name in options_of(ReadingOptions)})
+    how = (labels.labels, labels.label_prefix, reading.column, reading.encoding, reading.errors)
+    test = read_labelled(options.corpus_of([str(held_out)]), *how) if held_out else None
+    own = options.given_options(LabelOptions, given) | chosen
+    for name in ("labels", "label_prefix", "column", "encoding", "errors"):
+        own.pop(name, None)
+    result = tune_classifier(
+        *read_labelled(texts, *how),
+        metric=given["metric"],
+        held_out=test,
+        folds=given["folds"],
+        time=given["time"],
+        on_trial=None if progress.quiet else print_label_trial,
+        progress=progress,
+        **own,
+    )
+    outputs.save([(output, outputs.saver(result.model))], force)
+    names = [*(f"--{name.replace('_', '-')}" for name in result.changed)]
+    changed = [word for pair in zip(names, map(str, result.changed.values()), strict=True) for word in pair]
+    metrics = {"output": str(output), "trials": len(result.trials), "metric": given["metric"], "score": result.score}
+    metrics |= {"default_score": result.default_score, "changed_settings": result.changed}
+    return metrics | {"options_of_classify": join_command(changed)}
 
 
 def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:

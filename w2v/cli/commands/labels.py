@@ -1,0 +1,182 @@
+"""Commands for texts with labels: `classify` and `predict`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from w2v.cli import options
+from w2v.cli.commands.training import CHECKPOINTS, IGNORE_MEMORY, run_training
+from w2v.cli.console import ProgressPrinter
+from w2v.cli.info import classifier_facts
+from w2v.cli.options import FILE
+from w2v.cli.printing import (
+    Result,
+    label_values,
+    print_classifier,
+    print_explanation,
+    print_label_scores,
+    print_values,
+)
+from w2v.errors import printable
+from w2v.progress import Report
+from w2v.system.files import Errors
+from w2v.training.classifier import Classifier
+from w2v.training.config import MODEL_SUFFIX
+from w2v.training.labelled import lines_of, score_file
+
+OUTPUT = Path(f"model{MODEL_SUFFIX}")
+
+
+@click.command(cls=options.TrainingCommand)
+@click.argument("corpus", metavar="TRAIN...", nargs=-1, required=True, type=click.Path())
+@options.file_option(
+    "-o",
+    "--output",
+    help=f"File to write: {MODEL_SUFFIX}, the only format that stores a classifier.  [default: {OUTPUT}]",
+)
+@options.file_option("--test", help="Print the scores on this file at the end, as w2v evaluate --labelled does.")
+@options.CLASSIFIER
+@options.READING_TEXTS
+@options.rare_option(
+    "--continue",
+    "continue_from",
+    type=FILE,
+    metavar="MODEL",
+    help="Continue training this classifier on TRAIN, which may have new labels.",
+)
+@options.rare_option(
+    "--init",
+    type=FILE,
+    metavar="VECTORS",
+    help="Initialise words of an embedded model from the vectors in this file, in any format.",
+)
+@CHECKPOINTS
+@options.rare_option(
+    "--resume",
+    type=FILE,
+    metavar="DIR",
+    help="Resume a run from the checkpoints in this folder. Name its TRAIN and -o again.",
+)
+@IGNORE_MEMORY
+@options.rare_option("--verbose", is_flag=True, help="Show all settings and measurements at the end.")
+@options.WRITING
+def classify(verbose: bool, progress: Report, test: Path | None, **given: Any) -> Result:
+    """Train a classifier, which predicts the labels of texts.
+
+    TRAIN is one or more files with a text in each line. Words that begin with __label__ are its labels, as in fastText.
+    With --column and --labels, TRAIN is a table: CSV, JSON lines, Parquet or Arrow. A text may have several labels.
+
+    \b
+    w2v classify train.txt --test test.txt
+    w2v classify train.csv --column text --labels topic -o topics.safetensors
+    w2v classify sentences.txt --subwords 2-4 --word-ngrams 1 -o languages.safetensors
+    w2v classify train.txt --checkpoint states
+    w2v classify train.txt --resume states -o model.safetensors
+    """
+    if given["output"]:
+        options.check_classifier_output(given["output"])
+    if not given["resume"]:
+        given["output"] = given["output"] or OUTPUT
+    test_texts = options.corpus_of([str(test)]) if test else None
+    trained = run_training({**given, "classify": True, "views": "words"}, progress)
+    if trained is None:
+        return None
+    command, model, metrics = trained
+    output = command.outputs["output"]
+    metrics = {"output": str(output), "bytes": output.stat().st_size} | classifier_facts(model) | metrics
+    scores = None
+    if test_texts:
+        reading = {name: getattr(command.config.reading, name) for name in ("column", "encoding", "errors")}
+        scores = score_file(model, test_texts, labels=model.options.labels, progress=progress, **reading)
+
+    def print_text(_: object) -> None:
+        (print_values if verbose else print_classifier)(metrics | {"settings": model.settings.in_effect()})
+        if scores:
+            print_label_scores([str(output)], [scores], [])
+
+    return metrics | ({"test": label_values(scores)} if scores else {}), print_text
+
+
+@click.command(cls=options.ShortHelp)
+@options.MODEL
+@click.argument("texts", nargs=-1, type=click.Path())
+@options.number_option("-k", default=1, help="Print up to N labels of each text.")
+@options.THRESHOLD
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Also print the words and n-grams that decided: what each adds to the score of the best label, and its share "
+    "of all these numbers without their signs.",
+)
+@options.COLUMN_OF_TEXTS
+@options.ENCODING
+@options.ERRORS
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each text, in one line.")
+def predict(
+    model: Path,
+    texts: tuple[str, ...],
+    k: int,
+    threshold: float | None,
+    explain: bool,
+    column: str | None,
+    encoding: str | None,
+    errors: Errors,
+    as_json: bool,
+) -> None:
+    """Predict the labels of each line of TEXTS.
+
+    Prints a line for each text, in their order: the best label and its probability, with a tab between them, and then
+    further labels with -k. The line is empty if MODEL knows no word of the text, or no label reaches --threshold. TEXTS
+    are files; - is standard input, also without TEXTS. They are split into words as in the training of MODEL. Labels in
+    the texts are not used.
+
+    \b
+    w2v predict model.safetensors new.txt
+    w2v predict model.safetensors -k 3 < new.txt
+    w2v predict quality.safetensors pages.jsonl.gz --column text --json
+    echo 'a dull film' | w2v predict model.safetensors --explain
+    """
+    if explain:
+        options.refuse_together("--explain", ("k", "threshold"))
+    if not texts and sys.stdin.isatty():
+        raise click.UsageError("Missing argument 'TEXTS...': name files, or - for standard input")
+    corpus = options.corpus_of(texts or ["-"])
+    encoding = options.reading_options({"encoding": encoding}).encoding
+    reading: dict[str, Any] = {"column": column, "encoding": encoding, "errors": errors}
+    classifier = Classifier.load(model)
+    with ProgressPrinter() as progress:
+        if explain:
+            _print_explanations(classifier, lines_of(corpus, **reading), as_json)
+            return
+        for block in classifier.read_predictions(corpus, progress=progress, **reading):
+            found = classifier.most_probable(block.probabilities, k, threshold)
+            lines = (_json_line(pairs) if as_json else _text_line(pairs) for pairs in found)
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def _text_line(pairs: list[tuple[str, float]]) -> str:
+    return "\t".join(f"{printable(label)}\t{probability:.6g}" for label, probability in pairs)
+
+
+def _json_line(pairs: list[tuple[str, float]]) -> str:
+    return json.dumps({"labels": [{"label": label, "probability": value} for label, value in pairs]})
+
+
+def _print_explanations(classifier: Classifier, texts: Iterator[str], as_json: bool) -> None:
+    """Print what decided the best label of each text; an empty line, or no parts, if no word of it is known."""
+    for text in texts:
+        known = any(classifier.predict([text], k=1, threshold=0))
+        explanation = classifier.explain(text) if known else None
+        if as_json:
+            click.echo(json.dumps(asdict(explanation) if explanation else {"label": None, "parts": []}))
+        elif explanation:
+            print_explanation(explanation)
+        else:
+            click.echo()
