@@ -260,11 +260,17 @@ def wall_seconds(command: Sequence[str | Path]) -> float:
 
 
 def watch_memory(command: Sequence[str | Path]) -> tuple[dict[str, Any], dict[str, int]]:
-    """Run a program that prints JSON; return its JSON object and its peak memory in bytes.
+    """Run a program that prints JSON; return its JSON object and its peak memory as watch_process does."""
+    output, peaks = watch_process(command)
+    return json.loads(output), peaks
 
-    The peaks are the largest RssAnon, RssFile and VmRSS that /proc/PID/status showed while the program ran.
+
+def watch_process(command: Sequence[str | Path]) -> tuple[str, dict[str, int]]:
+    """Run a program; return its standard output and its peak memory in bytes. Exit if it fails.
+
+    The peaks are the largest RssAnon, RssFile, VmRSS and VmHWM that /proc/PID/status showed while the program ran.
     """
-    peaks = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0}
+    peaks = {"RssAnon": 0, "RssFile": 0, "VmRSS": 0, "VmHWM": 0}
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
         status = Path(f"/proc/{process.pid}/status")
         while process.poll() is None:
@@ -276,7 +282,7 @@ def watch_memory(command: Sequence[str | Path]) -> tuple[dict[str, Any], dict[st
         output = process.communicate()[0]
     if process.returncode:
         sys.exit(f"{shlex.join(map(str, command))} failed")
-    return json.loads(output), peaks
+    return output, peaks
 
 
 def processor_seconds(work: Callable[[], Any]) -> tuple[Any, float]:

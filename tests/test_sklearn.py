@@ -1,30 +1,64 @@
-"""WordVectors with scikit-learn's own checks and tools."""
+"""WordVectors and TextClassifier with scikit-learn's own checks and tools."""
 
+import copy
+import pickle
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks as checks
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 import w2v
-from w2v.sklearn import WordVectors
+from w2v.sklearn import TextClassifier, WordVectors
 
 TEXTS = ["the king and his queen", "a prince", "paris is in france", "rome is in italy"] * 3
 KINDS = ["people", "people", "places", "places"] * 3
+BOTH = np.array([[1, 0], [1, 1], [0, 1], [0, 1]] * 3)
+ESTIMATORS = [
+    WordVectors(), WordVectors("m.bin", "mean", {"vector_size": 5}),
+    TextClassifier(), TextClassifier(1, epochs=5, class_weight="balanced", training={"workers": 1}),
+]  # fmt: skip
+
+
+class TableClassifier(TextClassifier):
+    """A TextClassifier of tables of numbers, which become words, so that all checks of scikit-learn can run."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TableClassifier":
+        if y is not None:
+            X, y = validate_data(self, X, y, multi_output=True)
+        super().fit(self._words(X), y, sample_weight)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return super().predict_proba(self._words(validate_data(self, X, reset=False)))
+
+    def _words(self, X: Any) -> list[list[str]]:
+        return [[f"{column}:{value:.0f}" for column, value in enumerate(3 * row)] for row in X]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.one_d_array, tags.non_deterministic = True, False, False
+        return tags
 
 
 @pytest.mark.filterwarnings("ignore:Can't test estimator")  # scikit-learn's checks that call fit use tables of numbers
-@pytest.mark.parametrize("estimator", [WordVectors(), WordVectors("m.bin", "mean", {"vector_size": 5})], ids=str)
-def test_estimator_passes_scikit_learns_checks(estimator: WordVectors) -> None:
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_estimator_passes_scikit_learns_checks(estimator: WordVectors | TextClassifier) -> None:
     checks.check_estimator(estimator)
     for check in (
         checks.check_no_attributes_set_in_init,
@@ -35,7 +69,7 @@ def test_estimator_passes_scikit_learns_checks(estimator: WordVectors) -> None:
         checks.check_parameters_default_constructible,
         checks.check_valid_tag_types,
     ):
-        check("WordVectors", estimator)
+        check(type(estimator).__name__, estimator)
 
 
 def test_grid_search_over_a_pipeline_shares_the_vectors(model: Path) -> None:
@@ -106,6 +140,105 @@ def test_weights_that_need_counts_are_refused_by_fit(model: Path, tmp_path: Path
         with pytest.raises(w2v.SettingsError, match=weights):
             WordVectors(tmp_path / "m.bin", weights).fit(TEXTS)
     assert WordVectors(tmp_path / "m.bin", "mean").fit_transform(TEXTS).shape == (12, 50)
+
+
+def test_classifier_passes_the_checks_that_use_tables() -> None:
+    weights = "check_sample_weight_equivalence_on_dense_data"
+    expected = {weights: "a weight is a factor of the learning rate, and idf counts each text once"}
+    estimator = TableClassifier(training={"workers": 1})
+    results = checks.check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
+    assert sum(result["status"] == "passed" for result in results) > 50
+    assert [result["check_name"] for result in results if result["status"] == "xfail"] == [weights]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [KINDS, np.array([7, 7, -1, -1] * 3), np.array(KINDS) == "people", pd.Series(KINDS), ["a b", "a b", "c", "c"] * 3],
+)
+def test_classifier_keeps_labels_and_their_order(labels: Any) -> None:
+    classifier = TextClassifier().fit(TEXTS, labels)
+    np.testing.assert_array_equal(classifier.classes_, np.unique(labels))
+    np.testing.assert_array_equal(classifier.predict(TEXTS), labels)
+    assert classifier.predict(TEXTS).dtype == classifier.classes_.dtype
+    found = classifier.predict_proba(TEXTS)
+    assert found.shape == (12, 2)
+    np.testing.assert_array_equal(classifier.classes_[found.argmax(axis=1)], labels)
+    assert classifier.score(TEXTS, labels) == 1
+
+
+def test_classifier_predicts_as_train_classifier_does() -> None:
+    classifier = TextClassifier(training={"workers": 1}).fit(TEXTS, KINDS)
+    model = w2v.train_classifier(TEXTS, KINDS, workers=1)
+    assert classifier.classifier_.labels == model.labels
+    order = [model.labels.index(label) for label in classifier.classes_]
+    np.testing.assert_array_equal(classifier.predict_proba(TEXTS), model.predict_proba(TEXTS)[:, order])
+    assert classifier.classifier_.settings == model.settings
+
+
+def test_classifier_gives_texts_without_known_words_the_prior() -> None:
+    classifier = TextClassifier().fit(TEXTS[:11], KINDS[:11], sample_weight=[1] * 8 + [2, 1, 0])
+    found = classifier.predict_proba(["", "paris"])
+    np.testing.assert_allclose(found[0], [7 / 11, 4 / 11])
+    assert not np.isnan(found).any()
+    assert classifier.predict([""]) == "people"
+
+
+@pytest.mark.parametrize("indicator", [BOTH, csr_array(BOTH), BOTH.tolist()], ids=["array", "sparse", "list"])
+def test_classifier_predicts_an_indicator(indicator: Any) -> None:
+    classifier = TextClassifier().fit(TEXTS, indicator)
+    assert classifier.classifier_.several
+    np.testing.assert_array_equal(classifier.predict(TEXTS), BOTH)
+    np.testing.assert_allclose(classifier.predict_proba([""])[0], [0.5, 0.75])
+    assert classifier.score(TEXTS, BOTH) == 1
+    with pytest.raises(ValueError, match="class_weight needs texts with one label each"):
+        TextClassifier(class_weight="balanced").fit(TEXTS, BOTH)
+
+
+def test_class_weights_act_like_weights_of_texts() -> None:
+    texts, kinds = ["king france", "king rome", "king italy"] * 4, ["people", "places", "places"] * 4
+    settings: dict[str, Any] = {"word_ngrams": 1, "epochs": 1, "alpha": 0.1, "training": {"workers": 1}}
+    of_classes = TextClassifier(class_weight={"people": 3, "places": 1}, **settings).fit(texts, kinds)
+    of_texts = TextClassifier(**settings).fit(texts, kinds, [3, 1, 1] * 4)
+    np.testing.assert_array_equal(of_classes.predict_proba(texts), of_texts.predict_proba(texts))
+    plain = TextClassifier(**settings).fit(texts, kinds)
+    balanced = TextClassifier(class_weight="balanced", **settings).fit(texts, kinds)
+    assert balanced.predict_proba(["king"])[0, 0] > plain.predict_proba(["king"])[0, 0]
+    assert balanced.class_prior_ == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("processes", [None, pytest.param(2, marks=pytest.mark.slow)])
+def test_classifier_works_in_pipelines_and_searches(processes: int | None) -> None:
+    steps = make_pipeline(FunctionTransformer(), TextClassifier(training={"workers": 1}))
+    search = GridSearchCV(steps, {"textclassifier__word_ngrams": [1, 2]}, cv=3, n_jobs=processes)
+    search.fit(np.array(TEXTS), KINDS)
+    assert search.best_score_ == 1
+    log_losses = cross_val_score(clone(search.best_estimator_), TEXTS, KINDS, cv=3, scoring="neg_log_loss")
+    assert log_losses.min() > -0.7
+
+
+def test_fitted_classifier_can_be_pickled_and_copied() -> None:
+    fitted = TextClassifier().fit(TEXTS, KINDS)
+    for same in pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted):
+        np.testing.assert_array_equal(same.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
+
+
+def test_invalid_input_of_the_classifier_is_refused() -> None:
+    with pytest.raises(NotFittedError):
+        TextClassifier().predict(TEXTS)
+    for texts, labels, message in (
+        ("one text", ["a"], "a list of texts is needed"),
+        (TEXTS, KINDS[:-1], "inconsistent numbers of samples"),
+        (TEXTS, np.linspace(0, 1, 12), "Unknown label type"),
+        (TEXTS, [["a"], ["b", "c"]] * 6, "Unknown label type|legacy multi-label"),
+        (TEXTS, ["a"] * 12, "y has one class, 'a': at least 2 are needed"),
+        (["", ""], ["a", "b"], "has no text with both words and a label"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TextClassifier().fit(texts, labels)
+    with pytest.raises(ValueError, match="Negative values"):
+        TextClassifier().fit(TEXTS, KINDS, [-1] * 12)
+    with pytest.raises(ValueError, match="give epochs as a parameter of TextClassifier, and not in training"):
+        TextClassifier(training={"epochs": 1}).fit(TEXTS, KINDS)
 
 
 def test_missing_scikit_learn_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
