@@ -146,7 +146,6 @@ CLASSIFIER: Changes = {
     "--as-counted": {"balanced": False},
     "--smoothing 0.25": {"smoothing": 0.25},
     "--loss ns | --storage bf16": {"storage": "bf16"},
-    "--alpha 1 | --min-alpha 0.0625": {"min_alpha": 0.0625},
     "--loss softmax | --large-softmax": {"large_softmax": True},
     "--loss softmax | --no-large-softmax": {"large_softmax": False},
     "--loss ns | --negative 7": {"negative": 7},
