@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -319,6 +320,9 @@ def test_a_table_in_memory_has_columns() -> None:
         (["a", "b"], ["x", 1.5], {}, "row 2: the label 1.5 is neither text nor a whole number"),
         (["a", 3], ["x", "y"], {}, "row 2: the text 3 is neither text nor a list of words"),
         (["", ""], ["x", "y"], {}, "has no text with both words and a label"),
+        (["a", "b"], [None, None], {}, "no text has a label: all of them are missing"),
+        (["a", "b"], ["x", "y"], {"min_count": 9}, "no word occurs at least 9 times: lower --min-count"),
+        (["__label__ a", "b"], None, {}, "no word begins with __label__: write the labels into the lines"),
         (["a", "b"], None, {}, "no word begins with __label__: write the labels into the lines"),
         (["a", "b"], ["x", "y"], {"sample_weight": [1.0]}, "1 sample weights, and 2 texts"),
         (["a", "b"], ["x", "y"], {"sample_weight": [1, -1]}, "sample_weight must have one number for each text"),
@@ -353,6 +357,43 @@ def test_unknown_labels_of_lines_are_counted(tmp_path: Path) -> None:
     model = train()
     scores = score_labels(model.labels, model.read_predictions(path))
     assert (scores.texts, scores.unknown_labels, scores.accuracy) == (2, 1, 0.5)
+
+
+def test_labels_may_be_arrays() -> None:
+    labels = [np.array([label]) for label in LABELS]
+    np.testing.assert_array_equal(train(TEXTS, labels).inputs, train().inputs)
+
+
+def test_the_temperature_of_a_continued_classifier_is_measured_without_it() -> None:
+    random = np.random.default_rng(5)
+    texts = [" ".join(words) for words in random.choice([f"word{number}" for number in range(50)], (400, 5))]
+    labels = random.choice(["pro", "contra"], 400).tolist()  # which no model can predict
+    model = train(texts, labels)
+    assert train(texts, labels, continue_from=model).temperature == model.temperature > 1
+
+
+def test_a_resumed_run_knows_that_texts_have_several_labels(tmp_path: Path) -> None:
+    both = [["pro", "short"] if label == "pro" else [label] for label in LABELS]
+    train(TEXTS, LABELS, continue_from=train(TEXTS, both), checkpoint=tmp_path)
+    assert w2v.resume(tmp_path, TEXTS, labels=LABELS).several
+
+
+def test_impossible_values_are_refused(tmp_path: Path) -> None:
+    model = train()
+    with pytest.raises(w2v.SettingsError, match="k 0: it must be a whole number, 1 or more"):
+        model.predict(["good"], k=0)
+    with pytest.raises(w2v.W2VError, match="there are no texts to score"):
+        model.evaluate([], [])
+    replace(model, temperature=float("nan")).save(tmp_path / "nan.safetensors")
+    with pytest.raises(w2v.W2VError, match="damaged: its temperature or its loss is impossible"):
+        w2v.load(tmp_path / "nan.safetensors")
+
+
+def test_an_explanation_and_a_prediction_leave_out_labels_alike() -> None:
+    model = train(tokenize="words")
+    explained = model.explain("a good __label__x film")
+    assert explained.probability == model.predict(["a good film"])[0][0][1]
+    assert "good film" in {name for name, _ in explained.parts}
 
 
 def test_texts_without_words_or_labels_are_counted(caplog: pytest.LogCaptureFixture) -> None:

@@ -156,7 +156,7 @@ def score_labels(
         losses.append(-np.log(np.maximum(probabilities[texts, gold], SMALLEST_PROBABILITY))[has_words[texts]])
         if confusion is not None:
             np.add.at(confusion, (gold[has_words[texts]], best[texts][has_words[texts]]), 1)
-    if not correct:
+    if not sum(map(len, correct)):
         raise W2VError("there are no texts to score")
     right, probability, loss = np.concatenate(correct), np.concatenate(best_probabilities), np.concatenate(losses)
     each = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -11,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
-from w2v.errors import W2VError
+from w2v.errors import NothingToTrain, W2VError, pluralise
 from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID, Lookup
 from w2v.text.idstore import IdStore, TypeCounts
-from w2v.text.labels import LabelOptions, label_of, label_token
+from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
 from w2v.text.subwords import Subwords
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
@@ -89,6 +90,16 @@ class RowCounts(NamedTuple):
     sizes: NDArray[np.int64]
     label_starts: NDArray[np.int64]
     labels: NDArray[np.int32]
+
+    def parts(self, size: int) -> Iterator[RowCounts]:
+        """Divide the texts into parts of at most `size` texts; at least one, which may be empty."""
+        for first in range(0, max(1, len(self.sizes)), size):
+            end = min(first + size, len(self.sizes))
+            rows = slice(self.starts[first], self.starts[end])
+            labels = slice(self.label_starts[first], self.label_starts[end])
+            starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
+            sizes = self.sizes[first:end]
+            yield RowCounts(starts, self.rows[rows], self.counts[rows], sizes, label_starts, self.labels[labels])
 
 
 @dataclass(frozen=True)
@@ -195,7 +206,11 @@ class Features:
         return hashes_of(words.blob, words.offsets), *ngrams
 
     def with_idf(
-        self, found: RowCounts, before: NDArray[np.float32] | None = None, rows: NDArray[np.int64] | None = None
+        self,
+        found: RowCounts,
+        types: Words,
+        before: NDArray[np.float32] | None = None,
+        rows: NDArray[np.int64] | None = None,
     ) -> Features:
         """Return these features with the idf of each row among N texts, ln((N + 1) / df).
 
@@ -203,22 +218,27 @@ class Features:
 
         Args:
             found: The rows of the texts.
+            types: The words of the texts.
             before, rows: The factors of the model that is continued, and its rows here.
         """
         texts = np.bincount(found.rows, minlength=self.rows)
         idf = np.log((len(found.sizes) + 1) / np.maximum(texts, 1))
         idf[len(self.vocabulary) :] *= NGRAM_FACTOR
         if self.subwords:
-            _, buckets = self.subwords.ngram_buckets(self.vocabulary.words)
-            idf[self.row_of_bucket[np.unique(buckets)]] *= LETTERS_FACTOR / NGRAM_FACTOR
+            letters = self.row_of_bucket[np.unique(self.subwords.ngram_buckets(types)[1])]
+            idf[letters[letters >= 0]] *= LETTERS_FACTOR / NGRAM_FACTOR
         if before is not None:
             idf[rows] = before
         return replace(self, factors=idf.astype(np.float32))
 
+    @cached_property
+    def _end_row(self) -> int:
+        """The row of the word </s>, or -1."""
+        return int(Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0])
+
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row besides that of </s>, bool (N,)."""
-        end = Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0]
-        before = np.append(0, np.cumsum(found.rows != end))[found.starts]
+        before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
         return np.diff(before) > 0
 
     def examples(self, found: RowCounts, importance: NDArray[np.float32] | None = None) -> Examples:
@@ -242,9 +262,9 @@ class Features:
         weights /= np.maximum(np.repeat(totals, np.diff(found.starts)), TINY)
         return weights.astype(np.float32)
 
-    def names_of_rows(self, words: list[str]) -> dict[int, str]:
+    def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
-        words = [*words, SENTENCE_END_WORD.decode()]
+        words = [word.decode(errors="replace") for word in (*text, SENTENCE_END_WORD)]
         rows_of_words = Lookup(*_padded(Words.of(self.vocabulary.words))).rows(*_padded(Words.of(words))).tolist()
         hashes, starts, buckets = self.hashes(Words.of(words))
         row_of_bucket, found = self.row_of_bucket, dict[int, dict[str, None]]()
@@ -364,19 +384,13 @@ def read_features(
     """
     types, prefix = types_of(store), options.label_prefix if prefix is None else prefix
     is_label, is_word = _labels_and_words(types, store.counts, prefix, min_count)
-    if not is_label.any():
-        example = f"{options.label_prefix}sport"
-        raise W2VError(
-            f"no word begins with {options.label_prefix}: write the labels into the lines, as in {example}, or name "
-            "the columns of a table with --column and --labels (column=, labels=)"
-        )
     written = _most_frequent(types, store.counts, is_label)
     labels = Vocabulary([label_of(token, prefix) for token in written.words], written.counts)
     features, found = Features(
         _most_frequent(types, store.counts, is_word, max_vocab), labels, buckets, options.word_ngrams,
         subwords, options.label_prefix, np.empty(0, np.int32), None,
     ).find(types, store.pieces(), prefix, add=True)  # fmt: skip
-    return features.with_idf(found) if options.pooling == "idf" else features, found
+    return features.with_idf(found, types) if options.pooling == "idf" else features, found
 
 
 def types_of(store: TypeCounts) -> Words:
@@ -390,11 +404,24 @@ def types_of(store: TypeCounts) -> Words:
 def _labels_and_words(
     types: Words, counts: NDArray[np.int64], prefix: str, min_count: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which types of a text are labels, and which are words of a vocabulary: bool (types,) each."""
-    is_label = types.start_with(prefix.encode())
-    is_word = ~is_label & (counts >= max(1, min_count))
+    """Return which types of a text are labels, and which are words of a vocabulary: bool (types,) each.
+
+    Raise NothingToTrain if there are none.
+    """
+    starts = types.start_with(prefix.encode())
+    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix alone is neither label nor word
+    is_word = ~starts & (counts >= max(1, min_count))
     is_word[PRUNED_TYPE] = False
     is_word[np.flatnonzero(Lookup(*_padded(Words.of([SENTENCE_END_WORD]))).rows(*_padded(types)) == 0)[1:]] = False
+    if not is_label.any() and prefix == OWN_PREFIX:
+        raise NothingToTrain("no text has a label: all of them are missing")
+    if not is_label.any():
+        raise NothingToTrain(
+            f"no word begins with {prefix}: write the labels into the lines, as in {prefix}sport, or name the columns "
+            "of a table with --column and --labels (column=, labels=)"
+        )
+    if not is_word.any():
+        raise NothingToTrain(f"no word occurs at least {pluralise(min_count, 'time')}: lower --min-count (min_count=)")
     return is_label, is_word
 
 

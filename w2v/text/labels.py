@@ -23,6 +23,7 @@ from w2v.text.words import is_missing
 Pooling = Literal["idf", "mean"]
 ClassifierKind = Literal["auto", "direct", "embedded"]
 
+DIRECT_LOSSES = ("ova", "softmax")  # the losses of a direct classifier
 OWN_PREFIX = "\ue000"  # of labels in lines that w2v writes: a private character, which no text uses
 _ESCAPES = {ord(space): 0xE001 + number for number, space in enumerate(" \t\n\v\f\r\0")}
 _UNESCAPES = {private: space for space, private in _ESCAPES.items()}
@@ -70,6 +71,10 @@ class LabelOptions:
         "size, or another loss than ova and softmax.",
         MODEL,
     )
+
+    # What a run finds in its texts and in the options that are given:
+    several: bool | None = None  # whether a text has several labels; None before the texts are read
+    auto_loss: bool = True  # whether the loss may be chosen, because none is given
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -193,7 +198,7 @@ def _pairs(texts: Iterable[Any], labels: Iterable[Any]) -> Iterator[tuple[Any, A
     """Yield each text and its label. Raise W2VError if there are more of one than of the other."""
     nothing = object()
     for number, (text, label) in enumerate(zip_longest(python_values(texts), python_values(labels), fillvalue=nothing)):
-        if nothing in (text, label):
+        if text is nothing or label is nothing:
             more, fewer = ("labels", "text") if text is nothing else ("texts", "label")
             raise W2VError(f"there are more {more} than {pluralise(number, fewer)}: give one label, or list, for each")
         yield text, label

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, wraps
@@ -20,7 +21,7 @@ from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import Loss, is_parameter, log_softmax
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import Settings, loss_for, settings_from
-from w2v.options import suggestion
+from w2v.options import check_whole, suggestion
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike
@@ -29,7 +30,7 @@ from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.examples import NGRAM_ROWS, Examples, Features, RowCounts, TextFinder
-from w2v.text.labels import LabelOptions, labels_of, words_of
+from w2v.text.labels import DIRECT_LOSSES, LabelOptions, labels_of, words_of
 from w2v.text.lines import read_lines
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import sums_of_rows
@@ -39,6 +40,7 @@ from w2v.training.model import NOT_STORED
 from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
+SCORES_AT_ONCE = 1 << 22  # probabilities of labels computed at a time
 LIKELY = 0.5  # the threshold of a label where a text may have several
 
 
@@ -163,6 +165,8 @@ class Classifier:
 
     def limits(self, k: int | None = 1, threshold: float | None = None) -> dict[str, Any]:
         """Return the values of `k` and `threshold` that `predict` uses."""
+        if k is not None:
+            check_whole(1, k=k)
         if threshold is not None or not self.several:
             return {"k": k, "threshold": threshold or 0.0}
         return {"k": None if k == 1 else k, "threshold": LIKELY}
@@ -193,7 +197,8 @@ class Classifier:
             text = rest + block[: -len(PADDING)]
             end = text.rfind(b"\n") + 1
             found, rest = self._finder.find(text[:end] + PADDING), text[end:]
-            yield Predictions(self.probabilities(found), found.label_starts, found.labels)
+            for part in found.parts(max(1, SCORES_AT_ONCE // len(self.labels))):
+                yield Predictions(self.probabilities(part), part.label_starts, part.labels)
             done = bytes_done
             meter(done, corpus.total_bytes)
         meter(done, done)
@@ -216,7 +221,8 @@ class Classifier:
         """
         if self.loss.no_word_outputs:
             raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
-        (words, _), *_ = read_lines(Corpus([words_of(text)]), self.text, None, UTF_8, "strict")
+        prefix = self.features.label_prefix
+        (words, _), *_ = read_lines(Corpus([words_of(text)]), self.text, None, UTF_8, "strict", prefix)
         assert isinstance(words, bytes)
         found = self._finder.find(words)
         probabilities = self.probabilities(found)[0]
@@ -226,7 +232,7 @@ class Classifier:
             raise W2VError(f"the model has no label {label[:60]!r}: {suggestion(label, self.labels)}")
         number = int(probabilities.argmax()) if label is None else self.labels.index(label)
         parts = self.features.weights(found) * (self.inputs[found.rows] @ self.outputs[number])
-        names = self.features.names_of_rows(words.decode(errors="replace").split())
+        names = self.features.names_of_rows([word for word in words.split() if not word.startswith(prefix.encode())])
         named = [(names.get(row, "?"), part) for row, part in zip(found.rows.tolist(), parts.tolist(), strict=True)]
         named.sort(key=lambda pair: -abs(pair[1]))
         return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
@@ -321,6 +327,9 @@ class Classifier:
             features = Features.from_file(vocabulary, tensors, options, settings.ngrams, settings.buckets)
             rows = tensors.get(NGRAM_ROWS, np.empty(0))
             size = len(features.labels) if options.classifier == "direct" else settings.vector_size
+            is_direct = options.classifier == "direct"
+            if not 0 < header.labels.temperature < math.inf or (is_direct and settings.loss not in DIRECT_LOSSES):
+                raise W2VError("damaged: its temperature or its loss is impossible")
             if (
                 rows.shape != (len(features.buckets), size) or stored.vectors.shape[1] != size
                 or not bfloat16.is_training_dtype(rows) or settings.vector_size != size

@@ -21,7 +21,7 @@ from w2v.settings import PRESETS, RENAMED, Freeze, ViewOptions, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.system.schema import convert
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelOptions
+from w2v.text.labels import DIRECT_LOSSES, LabelOptions
 from w2v.text.normalise import TextOptions
 from w2v.text.words import KeyType
 from w2v.training.classifier import Classifier
@@ -39,7 +39,7 @@ EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("v
 # Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
 OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset")
 OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
-# Other defaults for a classifier, and the losses of a direct one.
+# Other defaults for a classifier.
 LABEL_SETTINGS: dict[str, Any] = {
     "model": "cbow",
     "loss": "ova",
@@ -49,7 +49,6 @@ LABEL_SETTINGS: dict[str, Any] = {
     "vectors": "input",
     "epochs": 10,
 }
-DIRECT_LOSSES = ("ova", "softmax")
 MODEL_SUFFIX = ".safetensors"
 
 
@@ -274,7 +273,8 @@ def label_options_of(labels: Mapping[str, Any], settings: Mapping[str, Any]) -> 
     Raises:
         SettingsError: A value is impossible, or a direct model does not suit a setting.
     """
-    options, loss = LabelOptions(**labels), settings.get("loss")
+    loss = settings.get("loss")
+    options = LabelOptions(**labels, auto_loss=loss is None)
     if loss in LOSSES and "cython" not in LOSSES[loss].kernels:
         raise SettingsError(f"loss {loss} cannot learn labels: choose ova, softmax, hs or ns")
     is_embedded = "vector_size" in settings or loss not in (None, *DIRECT_LOSSES)

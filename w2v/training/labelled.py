@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -129,7 +130,7 @@ def read_labelled(
     if labels is not None:
         pairs = list(_table_rows(texts, labels, column, encoding, errors))
     else:
-        lines = [line.split() for line in lines_of(texts, column, encoding, errors)]
+        lines = [re.split("[ \t\v\f\r]+", line) for line in lines_of(texts, column, encoding, errors)]
         pairs = [
             (
                 " ".join(word for word in line if not word.startswith(prefix)),

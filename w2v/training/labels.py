@@ -17,10 +17,10 @@ from w2v.kernel.plan import Plan
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
 from w2v.text.examples import Examples, Features, read_features, types_of
-from w2v.text.labels import OWN_PREFIX, LabelledTexts, LabelOptions
+from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.classifier import Classifier
-from w2v.training.config import DIRECT_LOSSES, RunConfig
+from w2v.training.config import RunConfig
 from w2v.training.planning import plan_examples
 from w2v.training.reading import ReadText
 from w2v.training.run import Run, initial_inputs
@@ -29,7 +29,9 @@ from w2v.vectors.keyed import KeyedVectors
 
 log = logging.getLogger("w2v")
 
-MAX_DIRECT_BYTES = 256 << 20  # of the scores of a direct model that is chosen by default
+# Limits of a direct model that is chosen by default: the bytes of its scores, and the number of its labels, because a
+# step takes time in proportion to their square.
+MAX_DIRECT_BYTES, MAX_DIRECT_LABELS = 256 << 20, 1000
 # Learning rates, the best that were measured (bench/NOTES.md): by loss in direct models, for any loss in embedded ones.
 DIRECT_ALPHA = {"ova": 10.0, "softmax": 5.0}
 EMBEDDED_ALPHA, MEAN_ALPHA = 0.2, 0.5
@@ -100,7 +102,7 @@ class LabelledExamples:
                     )
                 united, numbers = replace(united, labels=before.labels), np.arange(len(before.labels))
             features, found = united.find(types, text.store.pieces(), prefix, add=True)
-            features = features if before.factors is None else features.with_idf(found, before.factors, rows)
+            features = features if before.factors is None else features.with_idf(found, types, before.factors, rows)
         else:
             limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
             limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
@@ -117,7 +119,7 @@ class LabelledExamples:
         if skipped := len(found.sizes) - len(examples):
             log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
         several = bool(np.any(np.diff(examples.label_starts) > 1))
-        several = several or (isinstance(source, Classifier) and source.several)
+        several = several or bool(options.several) or (isinstance(source, Classifier) and source.several)
         order = np.random.default_rng(settings.seed).permutation(len(examples))
         examples = examples.take(order)
         if options.balanced:
@@ -131,10 +133,10 @@ class LabelledExamples:
         classes = len(self.features.labels)
         kind, loss = options.classifier, settings.loss
         if kind == "auto":
-            is_small = self.features.rows * classes * 4 <= MAX_DIRECT_BYTES
+            is_small = self.features.rows * classes * 4 <= MAX_DIRECT_BYTES and classes <= MAX_DIRECT_LABELS
             kind = "direct" if options.pooling == "idf" and is_small else "embedded"
-            if kind == "embedded" and not self.several:
-                loss = "softmax"
+        if kind == "embedded" and options.auto_loss and not self.several:
+            loss = "softmax"
         if self.several:
             log.warning(
                 "texts have several labels: %s",
@@ -158,7 +160,7 @@ class LabelledExamples:
             alpha = DIRECT_ALPHA[loss] if kind == "direct" else alpha
         size = classes if kind == "direct" else settings.vector_size
         chosen = replace(settings, loss=loss, alpha=alpha, vector_size=size)
-        return replace(config, settings=chosen, labels=replace(options, classifier=kind))
+        return replace(config, settings=chosen, labels=replace(options, classifier=kind, several=self.several))
 
 
 def _new_label(before: Features, after: Features) -> str:
@@ -276,15 +278,17 @@ class LabelRun(Run):
             return 1.0
         config = replace(self.config, settings=replace(self.settings, stop_early=None))
         trained = min(len(examples) - size, CALIBRATION_TEXTS)
-        initial = initialise_labels(config, self._labelled)
-        run = LabelRun(self._labelled, config, initial, self.text, share=trained / len(examples))
+        labelled = replace(self._labelled, source=None)  # a continued classifier may know the held-out texts
+        initial = initialise_labels(config, labelled)
+        run = LabelRun(labelled, config, initial, self.text, share=trained / len(examples))
         try:
             Run.train(run)
         except Diverged:
             return 1.0
         held_out = examples.take(np.arange(len(examples) - size, len(examples)))
-        pooled = run.view().pool(held_out)
-        log_losses = [_log_loss(run.view(), pooled / np.float32(each), held_out) for each in TEMPERATURES]
+        model: Classifier = run.view()
+        pooled = model.pool(held_out)
+        log_losses = [_log_loss(model, pooled / np.float32(each), held_out) for each in TEMPERATURES]
         best = int(np.argmin(log_losses))
         return float(TEMPERATURES[best]) if log_losses[best] < log_losses[len(TEMPERATURES) // 2] else 1.0
 

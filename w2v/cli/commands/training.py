@@ -434,7 +434,7 @@ def _tune_classifier(
     how = (labels.labels, labels.label_prefix, reading.column, reading.encoding, reading.errors)
     test = read_labelled(options.corpus_of([str(held_out)]), *how) if held_out else None
     own = options.given_options(LabelOptions, given) | chosen
-    for name in ("labels", "label_prefix", "column", "encoding", "errors"):
+    for name in ("labels", "column", "encoding", "errors"):
         own.pop(name, None)
     result = tune_classifier(
         *read_labelled(texts, *how),
