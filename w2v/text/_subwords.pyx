@@ -1,4 +1,4 @@
-"""Hash n-grams into buckets like fastText: the character n-grams of words (Bojanowski et al. 2017, section 3.2), and the
+"""Hash n-grams into buckets like fastText: the n-grams of characters (Bojanowski et al. 2017, section 3.2), and the
 word n-grams of texts (Joulin et al. 2017, section 2.2)."""
 
 cimport cython
@@ -169,7 +169,7 @@ def compose(
 
 
 def hashes_of(const unsigned char[::1] blob, const int64_t[::1] offsets):
-    """Return the FNV-1a hash of each of V words, int32 (V,), from which fastText computes the hashes of word n-grams."""
+    """Return the FNV-1a hash of each of V words, int32 (V,), which fastText's hashes of word n-grams are made of."""
     cdef int64_t k, at
     cdef uint32_t fnv
     cdef int32_t[::1] hashes = np.empty(offsets.shape[0] - 1, np.int32)
@@ -243,7 +243,7 @@ cdef class TextRows:
         cdef int64_t[::1] sizes = np.zeros(texts, np.int64)
         cdef int32_t[::1] rows = np.empty(size, np.int32), counts = np.empty(size, np.int32)
         cdef int32_t[::1] labels = np.empty(len(ids), np.int32), hashes = np.empty(len(ids), np.int32)
-        cdef int64_t found = 0, found_labels = 0, first
+        cdef int64_t found = 0, found_labels = 0
         with nogil:
             for k in range(ids.shape[0]):
                 id = ids[k]
