@@ -326,8 +326,8 @@ class Classifier:
             vocabulary = Vocabulary(stored.words, stored.counts)
             features = Features.from_file(vocabulary, tensors, options, settings.ngrams, settings.buckets)
             rows = tensors.get(NGRAM_ROWS, np.empty(0))
-            size = len(features.labels) if options.classifier == "direct" else settings.vector_size
             is_direct = options.classifier == "direct"
+            size = len(features.labels) if is_direct else settings.vector_size
             if not 0 < header.labels.temperature < math.inf or (is_direct and settings.loss not in DIRECT_LOSSES):
                 raise W2VError("damaged: its temperature or its loss is impossible")
             if (
@@ -336,7 +336,7 @@ class Classifier:
             ):  # fmt: skip
                 raise W2VError("damaged: its rows do not fit its labels")
             parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
-            others = {"outputs": np.eye(size, dtype=np.float32)} if options.classifier == "direct" else {}
+            others = {"outputs": np.eye(size, dtype=np.float32)} if is_direct else {}
             loss = loss_for(settings, features.labels, {**tensors, **others})
         inputs = np.concatenate([stored.vectors, rows])
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
