@@ -89,9 +89,9 @@ def labelled_predictions(
     if not scored:
         wanted = f"column {labels}" if labels else f"words that begin with {model.options.label_prefix}"
         others = "" if labels else "; --column and --labels (column=, labels=) name the columns of a table"
-        raise W2VError(f"{texts} has no text with a label that the model knows: they are the {wanted}{others}")
+        raise W2VError(f"{texts} has no text with a label: they are the {wanted}{others}")
     if skipped:
-        log.warning("%s: skipped %s without a label that the model knows", texts, pluralise(skipped, "text"))
+        log.warning("%s: skipped %s without a label", texts, pluralise(skipped, "text"))
 
 
 def _table_predictions(
