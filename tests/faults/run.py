@@ -34,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 from tests.faults import injection  # noqa: E402
 
 RESULTS = ROOT / "build/faults"
+SEED = int(os.environ.get("FAULTS_SEED", time.time()))
 Row = tuple[str, int, str]  # what was done, how often, with what result
 
 
@@ -119,7 +120,7 @@ def run_injection(name: str, amount: int) -> Iterator[list[Row]]:
     """Run a scenario of injection.py; yield its row each minute."""
     with tempfile.TemporaryDirectory() as folder:
         command = injection.preloaded_command(Path(folder))
-        for counts in json_lines(command, f"{name} {amount} {int(time.time())}\n"):
+        for counts in json_lines(command, f"{name} {amount} {SEED}\n"):
             yield [count_row(injection.SCENARIOS[name], counts)]
 
 
