@@ -1,16 +1,17 @@
 """Vectors of smaller types lose little precision, and queries on a mapped file never convert the whole matrix."""
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import w2v
 from tests.helpers import assert_refused, run, run_json
 from w2v.formats import native, table
 from w2v.formats.header import ModelHeader
-from w2v.formats.storage import DTYPES, CompactMatrix, FileStorage, to_storage
+from w2v.formats.storage import DTYPES, CompactMatrix, FileStorage, SparseMatrix, join_rows, to_storage
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import models as w2v_gensim
 from w2v.text.subwords import Subwords
@@ -130,3 +131,45 @@ def test_slices_of_compact_matrices_are_views_that_convert_their_own_rows() -> N
         np.testing.assert_array_equal(np.asarray(matrix.take(np.array([4, 0]), 0)), expected[[4, 0]])
         assert np.asarray(matrix).dtype == matrix[3].dtype == np.float32
         assert np.asarray(matrix, np.float64).dtype == np.float64
+
+
+def test_sparse_matrices_are_stored_as_their_values(tmp_path: Path) -> None:
+    dense = np.where(np.arange(12).reshape(4, 3) % 5, 0, np.arange(12).reshape(4, 3)).astype(np.float32)
+    dense[0, 1] = 7
+    path, sparse = tmp_path / "m.safetensors", SparseMatrix(csr_array(dense))
+    native.write(path, VectorFile(Words.of(["a", "b", "c", "d"]), cast(Any, sparse), np.array([4, 3, 2, 1])))
+    for found in (table.read(path).vectors, table.read(path, mmap=True).vectors):
+        assert isinstance(found, SparseMatrix)
+        for matrix in (found, join_rows(cast(Any, found[:1]), cast(Any, found[1:]))):
+            np.testing.assert_array_equal(np.asarray(matrix), dense)
+        np.testing.assert_array_equal(found[np.array([2, 0])], dense[[2, 0]])
+        np.testing.assert_array_equal(np.asarray(found.take(np.array([3]), 0)), dense[[3]])
+        np.testing.assert_array_equal(found[1], dense[1])
+    assert w2v.load(path)["a"].tolist() == [0, 7, 0]
+    run("convert", path, path.with_suffix(".txt"))
+    np.testing.assert_array_equal(table.read(path.with_suffix(".txt")).vectors, dense)
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ("columns", np.array([1, 3, 1], np.int32)),  # there are 3 columns
+        ("columns", np.array([1, -1, 1], np.int32)),
+        ("columns", np.array([1, 2, 1], np.int64)),
+        ("starts", np.array([0, 2, 1, 3], np.int32)),
+        ("starts", np.array([0, 1, 2, 9], np.int32)),
+        ("width", np.array([3, 3])),
+        ("width", np.array([-3])),
+        ("values", np.zeros(2, np.float32)),
+        ("values", np.zeros(3, np.float64)),
+        ("values", None),
+    ],
+)
+def test_sparse_matrices_that_do_not_fit_are_refused(part: str, wrong: Any, tmp_path: Path) -> None:
+    path, sparse = tmp_path / "m.safetensors", SparseMatrix(csr_array(np.eye(3, dtype=np.float32)))
+    native.write(path, VectorFile(Words.of(["a", "b", "c"]), cast(Any, sparse), None))
+    tensors, metadata = native.read_native(path)
+    tensors |= {f"vectors_{part}": wrong}
+    native.write_native(path, {name: array for name, array in tensors.items() if array is not None}, metadata)
+    with pytest.raises(w2v.W2VError, match=r"m.safetensors: damaged: .*\w"):
+        w2v.load(path)

@@ -13,7 +13,9 @@ import pytest
 
 import w2v
 from w2v.evaluation.labels import score_labels
+from w2v.formats.storage import SparseMatrix
 from w2v.progress import Progress
+from w2v.training import labels as labels_of_texts
 from w2v.training.checkpoint_folder import latest_checkpoints
 from w2v.training.train import open_training, resumed_config
 from w2v.vectors.keyed import load
@@ -58,8 +60,11 @@ def test_few_labels_have_a_direct_model() -> None:
 @pytest.mark.parametrize("pooling", ["idf", "mean"])
 @pytest.mark.parametrize("loss", ["ova", "softmax"])
 @pytest.mark.parametrize("classifier", ["direct", "embedded"])
-def test_steps_follow_the_numerical_gradient(classifier: Any, loss: Any, pooling: Any) -> None:
+def test_steps_follow_the_numerical_gradient(
+    classifier: Any, loss: Any, pooling: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An epoch over two texts at a constant rate is two steps along the gradient of the loss in float64."""
+    monkeypatch.setattr(labels_of_texts, "compact_scores", lambda scores: scores)
     texts, labels = {"a": "x y x", "b": "y z"}, ["a", "b"]
     size: dict[str, Any] = {"vector_size": 3} if classifier == "embedded" else {}
     settings = {"word_ngrams": 1, "seed": 3, "loss": loss, "pooling": pooling, "classifier": classifier, **size}
@@ -258,6 +263,29 @@ def test_copies_and_files_predict_the_same(tmp_path: Path) -> None:
         assert "good" in vectors
         with pytest.raises(w2v.W2VError, match="is a classifier"):
             w2v.Model.load(path)
+
+
+def test_a_direct_model_leaves_out_scores_that_hardly_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    topics = rng.integers(30, size=600)
+    texts = [" ".join(f"w{topic}.{rng.integers(9)}" for _ in range(6)) + f" of {topic % 4}" for topic in topics]
+    labels = [f"topic {topic}" for topic in topics]
+    model = train(texts, labels)
+    monkeypatch.setattr(labels_of_texts, "compact_scores", lambda scores: scores)
+    dense = train(texts, labels)
+    assert isinstance(model.inputs, SparseMatrix)
+    assert isinstance(dense.inputs, np.ndarray)
+    assert model.inputs.rows.nnz < dense.inputs.size / 5
+    np.testing.assert_allclose(model.predict_proba(texts), dense.predict_proba(texts), atol=0.02)
+    assert model.explain(texts[0]).parts[0][0] == dense.explain(texts[0]).parts[0][0]
+    assert model.vectors["of"].shape == (30,)
+    model.save(tmp_path / "sparse.safetensors")
+    dense.save(tmp_path / "dense.safetensors")
+    assert (tmp_path / "sparse.safetensors").stat().st_size < (tmp_path / "dense.safetensors").stat().st_size / 2
+    loaded = w2v.Classifier.load(tmp_path / "sparse.safetensors", mmap=True)
+    assert loaded.predict_proba(texts).tobytes() == model.predict_proba(texts).tobytes()
+    more = train(texts, labels, continue_from=model, epochs=1, alpha=1e-9)
+    np.testing.assert_allclose(more.predict_proba(texts), model.predict_proba(texts), atol=0.05)
 
 
 def test_threads_predict_the_same() -> None:

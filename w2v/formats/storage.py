@@ -1,9 +1,9 @@
-"""Types of matrices in files: float32, and smaller types that are converted to float32 row by row."""
+"""Types of matrices in files: float32, and smaller types and sparse matrices, which become float32 row by row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,9 +12,14 @@ from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.system import memory
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array  # slow to import
+
 FileStorage = Literal["float32", "bf16", "f16", "int8"]
 
 SCALES_SUFFIX = "_scales"  # an int8 array NAME has its scales in the array NAME_scales
+# A sparse matrix NAME has its values in NAME_values, and these arrays. NAME_width has its number of columns.
+COLUMNS_SUFFIX, SPARSE_SUFFIXES = "_columns", ("_values", "_columns", "_starts", "_width")
 DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
     "float32": lambda: np.dtype(np.float32),
     "bf16": bfloat16.bfloat16,
@@ -40,7 +45,7 @@ class CompactMatrix:
         self.shape, self.size = rows.shape, rows.size
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return int(self.shape[0])
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -59,6 +64,35 @@ class CompactMatrix:
         if self.scales is not None:
             matrix *= self.scales[:, np.newaxis]
         return matrix.astype(dtype or np.float32, copy=False)
+
+
+class SparseMatrix(CompactMatrix):
+    """A matrix (V, D) of float32 with few values besides 0, which converts rows to dense ones on access.
+
+    Attributes:
+        rows: The values, as compressed sparse rows.
+    """
+
+    rows: csr_array
+
+    def __getitem__(self, index: Any) -> Any:
+        return SparseMatrix(self.rows[index]) if isinstance(index, slice) else self.rows[index].toarray()
+
+    def take(self, rows: NDArray[np.int64], axis: int) -> CompactMatrix:
+        return SparseMatrix(self.rows[rows])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        matrix: NDArray[Any] = self.rows.toarray()
+        return matrix.astype(dtype or np.float32, copy=False)
+
+
+def join_rows(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows of two matrices in one; a SparseMatrix if both are sparse."""
+    if isinstance(first, SparseMatrix) and isinstance(second, SparseMatrix):
+        from scipy.sparse import vstack
+
+        return SparseMatrix(vstack([first.rows, second.rows]))
+    return np.concatenate([first, second])
 
 
 def is_matrix(array: NDArray[Any]) -> bool:
@@ -99,11 +133,15 @@ def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 
-def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return named arrays as a file stores them: each CompactMatrix becomes its rows and, for int8, its scales."""
-    arrays = {}
+def split_matrices(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return named arrays as a file stores them: each CompactMatrix becomes its parts, with a suffix to its name."""
+    arrays: dict[str, NDArray[Any]] = {}
     for name, array in tensors.items():
-        if isinstance(array, CompactMatrix):
+        if isinstance(array, SparseMatrix):
+            rows = array.rows
+            parts = rows.data, rows.indices, rows.indptr, np.array([array.shape[1]], np.int64)
+            arrays |= {name + suffix: part for suffix, part in zip(SPARSE_SUFFIXES, parts, strict=True)}
+        elif isinstance(array, CompactMatrix):
             arrays |= (
                 {name: array.rows} if array.scales is None else {name: array.rows, name + SCALES_SUFFIX: array.scales}
             )
@@ -112,11 +150,11 @@ def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Undo `split_scales`.
+def join_matrices(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Undo `split_matrices`.
 
     Raises:
-        ValueError: If scales do not fit their array.
+        ValueError: If the parts of a matrix do not fit each other.
     """
     arrays = dict(tensors)
     for name in [name for name in tensors if name.endswith(SCALES_SUFFIX)]:
@@ -124,4 +162,20 @@ def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         if scales.dtype != np.float32 or rows.dtype != np.int8 or rows.ndim != 2 or scales.shape != rows.shape[:1]:
             raise ValueError(f"the array {name!r} does not fit the array that it scales")
         arrays[name.removesuffix(SCALES_SUFFIX)] = cast(NDArray[Any], CompactMatrix(rows, scales))
+    for name in [name.removesuffix(COLUMNS_SUFFIX) for name in tensors if name.endswith(COLUMNS_SUFFIX)]:
+        # Copies, because a mapped file may change after the check.
+        parts = [np.array(arrays.pop(name + suffix, 0)) for suffix in SPARSE_SUFFIXES]
+        arrays[name] = cast(NDArray[Any], _sparse_matrix(name, *parts))
     return arrays
+
+
+def _sparse_matrix(
+    name: str, values: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], width: NDArray[Any]
+) -> SparseMatrix:
+    from scipy.sparse import csr_array
+
+    if values.dtype != np.float32 or width.shape != (1,) or not columns.dtype == starts.dtype == np.int32:
+        raise ValueError(f"the arrays of the sparse matrix {name!r} have wrong types")
+    rows = csr_array((values, columns, starts), (len(starts) - 1, int(width[0])))
+    rows.check_format(full_check=True)
+    return SparseMatrix(rows)

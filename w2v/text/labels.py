@@ -67,7 +67,7 @@ class LabelOptions:
     classifier: ClassifierKind = option(
         "auto",
         "Learn one score for each word and label (direct), or vectors of --vector-size values and an output layer "
-        "(embedded). auto: direct with idf pooling, up to 1,000 labels and 256 MB of scores, unless you choose the "
+        "(embedded). auto: direct with idf pooling, up to 1,000 labels and 1 GB of scores, unless you choose the "
         "vector size, or another loss than ova and softmax.",
         MODEL,
     )

@@ -164,19 +164,20 @@ class Ngrams:
 
 
 def sums_of_rows(
-    rows: NDArray[Any], chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
+    rows: Any, chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
     """Return weighted sums of rows, float32 (n, D).
 
     Args:
-        rows: (R, D).
+        rows: (R, D), an array or a csr_array.
         chosen: (m,), the numbers of the rows to add.
         starts: (n + 1,), sum k adds the rows chosen[starts[k] : starts[k + 1]].
         weights: (m,), the factor of each chosen row, by default 1.
     """
-    from scipy.sparse import csr_array  # slow to import, and most queries need no sums
+    from scipy.sparse import csr_array, issparse  # slow to import, and most queries need no sums
 
     weights = np.ones(len(chosen), np.float32) if weights is None else weights
-    picked = csr_array((weights, chosen, starts), (len(starts) - 1, len(rows)))
-    sums: NDArray[np.float32] = picked @ rows.astype(np.float32, copy=False)
-    return sums
+    picked = csr_array((weights, chosen, starts), (len(starts) - 1, rows.shape[0]))
+    sums = picked @ rows.astype(np.float32, copy=False)
+    dense: NDArray[np.float32] = sums.toarray() if issparse(sums) else sums
+    return dense

@@ -17,6 +17,7 @@ from w2v.errors import W2VError, translate_errors
 from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, score_labels
 from w2v.formats import bfloat16, table
 from w2v.formats.header import LabelHeader, ModelHeader
+from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import Loss, is_parameter, log_softmax
 from w2v.losses.one_vs_all import OneVsAll
@@ -70,7 +71,8 @@ class Classifier:
         settings: The settings of the run.
         options: The options of the classifier; `classifier` is "direct" or "embedded".
         features: The words, n-grams and labels that the model knows.
-        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels.
+        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels,
+            in a SparseMatrix if that is smaller.
         loss: The loss that the model was trained with.
         parameters: The matrices of the output layer and of the loss, by name; none in a direct model.
         several: Whether texts of the training had several labels. Then the probabilities of labels are independent.
@@ -82,7 +84,7 @@ class Classifier:
     settings: Settings
     options: LabelOptions
     features: Features
-    inputs: NDArray[Any]
+    inputs: NDArray[Any] | SparseMatrix
     loss: Loss
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
     several: bool = False
@@ -91,7 +93,8 @@ class Classifier:
     metrics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", memory.read_only(self.inputs))
+        if isinstance(self.inputs, np.ndarray):
+            object.__setattr__(self, "inputs", memory.read_only(self.inputs))
 
     def __repr__(self) -> str:
         size = f"{len(self.labels):,} labels, {len(self.features.vocabulary):,} words"
@@ -243,14 +246,19 @@ class Classifier:
 
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
+        pooled = sums_of_rows(self._matrix, found.rows, found.starts, self.features.weights(found))
         probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
         probabilities[~self.features.have_words(found)] = np.nan
         return probabilities
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
-        return sums_of_rows(self.inputs, examples.rows, examples.starts, examples.weights)
+        return sums_of_rows(self._matrix, examples.rows, examples.starts, examples.weights)
+
+    @property
+    def _matrix(self) -> Any:
+        """The rows, as an array or a csr_array."""
+        return self.inputs.rows if isinstance(self.inputs, SparseMatrix) else self.inputs
 
     def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
@@ -338,7 +346,7 @@ class Classifier:
             parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
             others = {"outputs": np.eye(size, dtype=np.float32)} if is_direct else {}
             loss = loss_for(settings, features.labels, {**tensors, **others})
-        inputs = np.concatenate([stored.vectors, rows])
+        inputs = join_rows(stored.vectors, rows)
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
         own |= {"text": header.text, "metrics": dict(header.metrics)}
         return cls(settings, options, features, inputs, loss, parameters, **own)
