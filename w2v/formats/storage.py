@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, cast
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,9 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.system import memory
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array  # slow to import
+from w2v.text._subwords import sum_sparse_rows
 
 FileStorage = Literal["float32", "bf16", "f16", "int8"]
 
@@ -70,29 +69,64 @@ class SparseMatrix(CompactMatrix):
     """A matrix (V, D) of float32 with few values besides 0, which converts rows to dense ones on access.
 
     Attributes:
-        rows: The values, as compressed sparse rows.
+        rows: float32 (n,), the values of row 0, then those of row 1, and so on.
+        columns: int32 (n,), the column of each value.
+        starts: int64 (V + 1,), where the values of each row begin.
     """
 
-    rows: csr_array
+    def __init__(self, rows: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], width: int) -> None:
+        self.rows, self.columns, self.starts, self.scales = rows, columns, starts, None
+        self.shape = len(starts) - 1, width
+        self.size = math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its arrays."""
+        return self.rows.nbytes + self.columns.nbytes + self.starts.nbytes
+
+    @classmethod
+    def of(cls, matrix: NDArray[np.float32]) -> SparseMatrix:
+        """Take the values of a dense matrix that are not 0."""
+        rows, columns = np.nonzero(matrix)
+        starts = np.append(0, np.cumsum(np.bincount(rows, minlength=len(matrix))))
+        return cls(matrix[rows, columns], columns.astype(np.int32), starts, matrix.shape[1])
 
     def __getitem__(self, index: Any) -> Any:
-        return SparseMatrix(self.rows[index]) if isinstance(index, slice) else self.rows[index].toarray()
+        if isinstance(index, slice):
+            first, end, _ = index.indices(len(self))
+            chosen = slice(self.starts[first], self.starts[end])
+            starts = self.starts[first : end + 1] - self.starts[first]
+            return SparseMatrix(self.rows[chosen], self.columns[chosen], starts, self.shape[1])
+        numbers = np.arange(len(self))[index]
+        rows: NDArray[np.float32] = self.sums(
+            numbers.ravel(), np.arange(numbers.size + 1), np.ones(numbers.size, np.float32)
+        )
+        return rows.reshape(*numbers.shape, self.shape[1])
 
     def take(self, rows: NDArray[np.int64], axis: int) -> CompactMatrix:
-        return SparseMatrix(self.rows[rows])
+        return SparseMatrix.of(self[rows])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        matrix: NDArray[Any] = self.rows.toarray()
+        matrix: NDArray[np.float32] = self[np.arange(len(self))]
         return matrix.astype(dtype or np.float32, copy=False)
 
+    def sums(
+        self, chosen: NDArray[Any], starts: NDArray[np.int64], weights: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return weighted sums of rows, float32 (n, D): see `sums_of_rows`."""
+        sparse = self.rows, self.columns, self.starts, self.shape[1]
+        return sum_sparse_rows(*sparse, chosen.astype(np.int32, copy=False), starts, weights)
 
-def join_rows(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows of two matrices in one; a SparseMatrix if both are sparse."""
-    if isinstance(first, SparseMatrix) and isinstance(second, SparseMatrix):
-        from scipy.sparse import vstack
 
-        return SparseMatrix(vstack([first.rows, second.rows]))
-    return np.concatenate([first, second])
+def join_rows(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the rows of matrices in one; a SparseMatrix if all are sparse."""
+    sparse: list[Any] = [each for each in matrices if isinstance(each, SparseMatrix)]
+    if len(sparse) < len(matrices):
+        return np.concatenate(matrices)
+    counts = np.concatenate([np.diff(each.starts) for each in sparse])
+    rows, columns = (np.concatenate([getattr(each, name) for each in sparse]) for name in ("rows", "columns"))
+    joined = SparseMatrix(rows, columns, np.append(0, np.cumsum(counts)), sparse[0].shape[1])
+    return cast(NDArray[Any], joined)
 
 
 def is_matrix(array: NDArray[Any]) -> bool:
@@ -138,8 +172,7 @@ def split_matrices(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     for name, array in tensors.items():
         if isinstance(array, SparseMatrix):
-            rows = array.rows
-            parts = rows.data, rows.indices, rows.indptr, np.array([array.shape[1]], np.int64)
+            parts = array.rows, array.columns, array.starts, np.array([array.shape[1]])
             arrays |= {name + suffix: part for suffix, part in zip(SPARSE_SUFFIXES, parts, strict=True)}
         elif isinstance(array, CompactMatrix):
             arrays |= (
@@ -172,10 +205,12 @@ def join_matrices(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def _sparse_matrix(
     name: str, values: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], width: NDArray[Any]
 ) -> SparseMatrix:
-    from scipy.sparse import csr_array
-
-    if values.dtype != np.float32 or width.shape != (1,) or not columns.dtype == starts.dtype == np.int32:
-        raise ValueError(f"the arrays of the sparse matrix {name!r} have wrong types")
-    rows = csr_array((values, columns, starts), (len(starts) - 1, int(width[0])))
-    rows.check_format(full_check=True)
-    return SparseMatrix(rows)
+    if (
+        values.dtype != np.float32 or columns.dtype != np.int32 or starts.dtype != np.int64 or width.dtype != np.int64
+        or values.ndim != 1 or columns.shape != values.shape
+        or starts.ndim != 1 or width.shape != (1,) or not len(starts)
+        or starts[0] != 0 or starts[-1] != len(values) or np.any(np.diff(starts) < 0)
+        or columns.min(initial=0) < 0 or columns.max(initial=-1) >= width[0]
+    ):  # fmt: skip
+        raise ValueError(f"the arrays of the sparse matrix {name!r} are inconsistent")
+    return SparseMatrix(values, columns, starts, int(width[0]))

@@ -5,12 +5,29 @@ NO_LABEL: int
 IGNORED_LABEL: int
 
 def hashes_of(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]: ...
+def idf_weights(
+    rows: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    factors: NDArray[np.float32],
+    tiny: float,
+) -> NDArray[np.float32]: ...
+def sum_rows(
+    rows: NDArray[np.float32], chosen: NDArray[np.int32], starts: NDArray[np.int64], weights: NDArray[np.float32]
+) -> NDArray[np.float32]: ...
+def sum_sparse_rows(
+    values: NDArray[np.float32],
+    columns: NDArray[np.int32],
+    row_starts: NDArray[np.int64],
+    width: int,
+    chosen: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    weights: NDArray[np.float32],
+) -> NDArray[np.float32]: ...
 
 class TextRows:
-    rows: int
-    def __init__(
-        self, words: int, word_ngrams: int, row_of_bucket: NDArray[np.int32], rows: int, add: bool
-    ) -> None: ...
+    row_count: int
+    def __init__(self, word_ngrams: int, row_of_bucket: NDArray[np.int32], row_count: int, add: bool) -> None: ...
     def find(
         self,
         ids: NDArray[np.uint32],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
-from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of
+from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID, Lookup
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
@@ -178,7 +177,7 @@ class Features:
             These features, with the new rows, and the rows of the texts.
         """
         row_of_bucket = self.row_of_bucket
-        finder = TextRows(len(self.vocabulary), self.word_ngrams, row_of_bucket, self.rows, add)
+        finder = TextRows(self.word_ngrams, row_of_bucket, self.rows, add)
         row_of_type = Lookup(*_padded(self.vocabulary.words)).rows(types.with_padding(), types.offsets)
         arguments = row_of_type, self.label_lookup(prefix)(types), *self.hashes(types)
         found = _join([RowCounts(*finder.find(ids, *arguments)) for ids in _whole_texts(pieces)])
@@ -254,13 +253,9 @@ class Features:
         With mean pooling, it is the share of the row among all rows of the text. With idf pooling, it is (1 + ln tf) ·
         idf, scaled so that the squares of the factors of a text add up to 1.
         """
-        weights: NDArray[np.float64] = found.counts.astype(np.float64)
-        totals: NDArray[np.float64] = found.sizes.astype(np.float64)
         if self.factors is not None:
-            weights = (1 + np.log(weights)) * self.factors[found.rows]
-            totals = np.sqrt(np.diff(np.append(0, np.cumsum(weights**2))[found.starts]))
-        weights /= np.maximum(np.repeat(totals, np.diff(found.starts)), TINY)
-        return weights.astype(np.float32)
+            return idf_weights(found.rows, found.counts, found.starts, self.factors, TINY)
+        return (found.counts / np.repeat(found.sizes, np.diff(found.starts))).astype(np.float32)
 
     def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
@@ -334,9 +329,7 @@ class TextFinder:
         end = Words.of([SENTENCE_END_WORD])
         self._row_of_type = np.append(self._lookup.rows(*_padded(end)), np.arange(len(words), dtype=np.int32))
         self._hashes = features.hashes(end.concat(words))
-        rows = features.rows
-        self._rows = TextRows(len(words), features.word_ngrams, features.row_of_bucket, rows, False)
-        self._lock = Lock()  # `_rows` has working memory
+        self._row_of_bucket = features.row_of_bucket
 
     def find(self, text: bytes) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
@@ -353,8 +346,8 @@ class TextFinder:
         ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
         unknown = len(self._features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
         label_of_type[label_of_type == IGNORED_LABEL] = unknown
-        with self._lock:
-            found = RowCounts(*self._rows.find(ids, row_of_type, label_of_type, hashes, starts, buckets))
+        finder = TextRows(self._features.word_ngrams, self._row_of_bucket, self._features.rows, add=False)
+        found = RowCounts(*finder.find(ids, row_of_type, label_of_type, hashes, starts, buckets))
         found.labels[found.labels == unknown] = -1
         return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.text._subwords import buckets_of, compose, counts_of
+from w2v.text._subwords import buckets_of, compose, counts_of, sum_rows
 from w2v.text.words import Words
 
 Integers = NDArray[np.int64]
@@ -164,20 +164,17 @@ class Ngrams:
 
 
 def sums_of_rows(
-    rows: Any, chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
+    rows: NDArray[Any], chosen: NDArray[Any], starts: Integers, weights: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
     """Return weighted sums of rows, float32 (n, D).
 
     Args:
-        rows: (R, D), an array or a csr_array.
+        rows: (R, D).
         chosen: (m,), the numbers of the rows to add.
         starts: (n + 1,), sum k adds the rows chosen[starts[k] : starts[k + 1]].
         weights: (m,), the factor of each chosen row, by default 1.
     """
-    from scipy.sparse import csr_array, issparse  # slow to import, and most queries need no sums
-
     weights = np.ones(len(chosen), np.float32) if weights is None else weights
-    picked = csr_array((weights, chosen, starts), (len(starts) - 1, rows.shape[0]))
-    sums = picked @ rows.astype(np.float32, copy=False)
-    dense: NDArray[np.float32] = sums.toarray() if issparse(sums) else sums
-    return dense
+    dense = rows.astype(np.float32, copy=False)
+    dense = dense if dense.strides[1] == dense.itemsize else np.ascontiguousarray(dense)
+    return sum_rows(dense, chosen.astype(np.int32, copy=False), starts, weights)

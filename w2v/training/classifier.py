@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, translate_errors
-from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, score_labels
+from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels
 from w2v.formats import bfloat16, table
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.storage import SparseMatrix, join_rows
@@ -136,13 +136,12 @@ class Classifier:
         self, probabilities: NDArray[np.float32], k: int | None = 1, threshold: float | None = None
     ) -> list[list[tuple[str, float]]]:
         """Return the labels with the highest probabilities, (N, L), as `predict` does."""
-        names, found = self.labels, []
-        are_chosen = predicted_labels(probabilities, **self.limits(k, threshold))
-        for row, chosen in zip(probabilities, are_chosen, strict=True):
-            numbers = np.flatnonzero(chosen)
-            numbers = numbers[np.argsort(-row[numbers], kind="stable")]
-            found.append([(names[number], float(row[number])) for number in numbers.tolist()])
-        return found
+        limits = self.limits(k, threshold)
+        best, values = best_labels(probabilities, limits["k"])
+        sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
+        names = np.array(self.labels, object)[best]
+        rows = zip(names.tolist(), values.tolist(), sizes.tolist(), strict=True)
+        return [list(zip(own[:size], numbers[:size], strict=True)) for own, numbers, size in rows]
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
@@ -246,19 +245,19 @@ class Classifier:
 
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        pooled = sums_of_rows(self._matrix, found.rows, found.starts, self.features.weights(found))
+        pooled = self._sums(found.rows, found.starts, self.features.weights(found))
         probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
         probabilities[~self.features.have_words(found)] = np.nan
         return probabilities
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
-        return sums_of_rows(self._matrix, examples.rows, examples.starts, examples.weights)
+        return self._sums(examples.rows, examples.starts, examples.weights)
 
     @property
-    def _matrix(self) -> Any:
-        """The rows, as an array or a csr_array."""
-        return self.inputs.rows if isinstance(self.inputs, SparseMatrix) else self.inputs
+    def _sums(self) -> Callable[..., NDArray[np.float32]]:
+        """The function that adds rows; its arguments are those of `sums_of_rows` after the first."""
+        return self.inputs.sums if isinstance(self.inputs, SparseMatrix) else partial(sums_of_rows, self.inputs)
 
     def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
@@ -346,7 +345,7 @@ class Classifier:
             parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
             others = {"outputs": np.eye(size, dtype=np.float32)} if is_direct else {}
             loss = loss_for(settings, features.labels, {**tensors, **others})
-        inputs = join_rows(stored.vectors, rows)
+        inputs = join_rows([stored.vectors, rows])
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
         own |= {"text": header.text, "metrics": dict(header.metrics)}
         return cls(settings, options, features, inputs, loss, parameters, **own)

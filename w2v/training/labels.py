@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.evaluation.labels import SMALLEST_PROBABILITY
 from w2v.formats import bfloat16
-from w2v.formats.storage import SparseMatrix
+from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.kernel.plan import Plan
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
@@ -324,16 +324,13 @@ def compact_scores(scores: NDArray[np.float32]) -> NDArray[np.float32] | SparseM
     label, adding a number to all scores of a row changes no probability. So scores are made relative to the median of
     their row, and then those below SMALLEST_SCORE of the largest one become 0.
     """
-    from scipy.sparse import csr_array, vstack  # slow to import
-
     middle, blocks = scores.shape[1] // 2, []
     smallest = SMALLEST_SCORE * np.abs(scores).max()
     for _, block in bfloat16.float32_blocks(scores, SCORES_AT_ONCE // scores.shape[1]):
         relative = block - np.partition(block, middle, axis=1)[:, middle, np.newaxis]
-        blocks.append(csr_array(np.where(np.abs(relative) < smallest, np.float32(0), relative)))
-    sparse = vstack(blocks, "csr")
-    size = sparse.data.nbytes + sparse.indices.nbytes + sparse.indptr.nbytes
-    return SparseMatrix(sparse) if size < scores.size * scores.itemsize else scores
+        blocks.append(SparseMatrix.of(np.where(np.abs(relative) < smallest, np.float32(0), relative)))
+    sparse: Any = join_rows(cast(Any, blocks))
+    return sparse if sparse.nbytes < scores.size * scores.itemsize else scores
 
 
 def _log_loss(model: Classifier, pooled: NDArray[np.float32], examples: Examples) -> float:
