@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from w2v.display import Result
 from w2v.errors import W2VError, translate_errors
 from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, score_labels
-from w2v.formats import bfloat16, table
+from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import Loss, is_parameter, log_softmax
@@ -285,7 +285,7 @@ class Classifier:
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.to_vector_file(), force)
+        registry.write(path, self.to_vector_file(), force)
 
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file: the rows of the words as vectors, and the rest as tensors."""
@@ -311,7 +311,7 @@ class Classifier:
         Raises:
             W2VError: The file cannot be read, or it is not a classifier.
         """
-        return cls.from_vector_file(table.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix == ".safetensors"), path)
 
     @classmethod
     def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:

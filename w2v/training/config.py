@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, settings_from
@@ -346,7 +346,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 
     Somebody else may have written the model, so its paths are not used.
     """
-    header = table.read(path, mmap=True).header
+    header = registry.read(path, mmap=True).header
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
     views = [dict(view.settings) for view in header.views.values()] or [dict(header.settings)]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from w2v.display import html_curve, html_table
 from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_errors
 from w2v.evaluation.analogies import AnalogyResult, analogies
-from w2v.formats import bfloat16, table
+from w2v.formats import bfloat16, registry
 from w2v.formats.header import ModelHeader, ViewHeader
 from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, WORD_VIEW, VectorFile, view_prefix
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, by_tensor_name, is_parameter
@@ -397,7 +397,7 @@ class Model(HasVectors):
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.to_vector_file(), force)
+        registry.write(path, self.to_vector_file(), force)
 
     @classmethod
     def of(cls, model: Model | KeyedVectors | PathLike, mmap: bool = False) -> Model:
@@ -423,7 +423,7 @@ class Model(HasVectors):
         Raises:
             W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
         """
-        stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
+        stored = registry.read(path, mmap and Path(path).suffix == ".safetensors")
         if not (names := [*stored.header.views]):
             return cls({WORD_VIEW: View.from_vector_file(stored, path)})
         if names != [WORD_VIEW, SUBWORD_VIEW]:
