@@ -68,6 +68,12 @@ class HasVectors:
         raise TypeError(f"a {type(self).__name__} has no items: use {key!r:.60} in model.wv")
 
 
+def _described(model: View | Model) -> str:
+    """Return the size, the kind and the loss of a model in words."""
+    words, size = pluralise(len(model.vocabulary), "word"), pluralise(model.vectors.shape[1], "value")
+    return f"{words}, {size} each, {model.settings.model} with loss {model.settings.loss}"
+
+
 @dataclass(repr=False, frozen=True)
 class View(HasVectors):
     """A view of a model: what one run has trained. A model of whole words, or of n-grams, has only this view.
@@ -105,6 +111,9 @@ class View(HasVectors):
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
     coordinates: str = ""
+
+    def __repr__(self) -> str:
+        return f"<View: {_described(self)}>"
 
     def __post_init__(self) -> None:
         parameters = {name: memory.read_only(array) for name, array in self.parameters.items()}
@@ -273,10 +282,8 @@ class Model(HasVectors):
     views: dict[str, View]
 
     def __repr__(self) -> str:
-        settings, words = self.settings, pluralise(len(self.vocabulary), "word")
-        size = f"{pluralise(self.vectors.shape[1], 'value')} each, {settings.model} with loss {settings.loss}"
         sizes = " and ".join(f"{name} ({view.vectors.shape[1]})" for name, view in self.views.items())
-        return f"<Model: {words}, {size}" + (f", views of {sizes}>" if len(self.views) > 1 else ">")
+        return f"<Model: {_described(self)}" + (f", views of {sizes}>" if len(self.views) > 1 else ">")
 
     def _repr_html_(self) -> str:
         """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and loss curves."""
