@@ -40,7 +40,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import join_ranks
-from w2v.training.config import MODEL_SUFFIX, RunConfig
+from w2v.training.config import MODEL_SUFFIX, RunConfig, toml_line
 from w2v.training.labelled import read_labelled
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -377,6 +377,8 @@ def tune(
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     check_outputs([("-o", output), ("-o", config)], force, inputs)
+    for name, value in {"corpus": list(corpus), "output": str(output), "phrases": phrases}.items():
+        toml_line(config, name, value)  # raises W2VError now, and not after the trials, for a name that is not UTF-8
     _prepare_trials_file(state, resume, force, inputs)
     try:
         result = tuning.tune(
