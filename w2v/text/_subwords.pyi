@@ -57,11 +57,13 @@ def buckets_of(
     hash_code_points: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def compose(
-    blob: NDArray[np.uint8],
+    blob: NDArray[np.uint8] | bytes,
     offsets: NDArray[np.int64],
     shortest: int,
     longest: int,
-    row_of_bucket: NDArray[np.int32],
+    buckets: int,
+    used: NDArray[np.int32],
     rows: NDArray[np.float32],
-    own: NDArray[np.float32],
-) -> None: ...
+    vectors: NDArray[np.float32],
+    known: bool,
+) -> int: ...

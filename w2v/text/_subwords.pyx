@@ -99,6 +99,14 @@ cdef const unsigned char[::1] add_boundaries(const unsigned char[::1] word, unsi
     return buffer[: 0 if is_sentence_end(word) else size + 2]
 
 
+cdef unsigned char[::1] buffer_for(const int64_t[::1] offsets):
+    """Return a buffer for the longest of these words with its boundaries."""
+    cdef int64_t size = 0, k
+    for k in range(offsets.shape[0] - 1):
+        size = max(size, offsets[k + 1] - offsets[k])
+    return bytearray(size + 2)
+
+
 def buckets_of(
     const unsigned char[::1] blob,
     const int64_t[::1] offsets,
@@ -116,7 +124,7 @@ def buckets_of(
         fastText. An n-gram that occurs twice in a word is listed twice.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, first, count = 0
-    cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef unsigned char[::1] marked = buffer_for(offsets)
     cdef const unsigned char[::1] word
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
     cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # + 1, since an empty array has no address
@@ -132,47 +140,66 @@ def compose(
     const int64_t[::1] offsets,
     int64_t shortest,
     int64_t longest,
-    const int32_t[::1] row_of_bucket,
+    uint32_t buckets,
+    const int32_t[::1] used,
     const float[:, ::1] rows,
-    float[:, ::1] own,
+    float[:, ::1] vectors,
+    bint known,
 ):
     """Replace the own rows of words, (V, D), by the means of their own rows and the rows of their n-grams.
 
-    `row_of_bucket`, (buckets,), maps a bucket to its row in `rows`, (B, D), or to -1 for a row of zeros. The function
-    allocates only O(B) numbers and the longest word. A row that occurs several times in a word is read once.
+    Args:
+        blob, offsets, shortest, longest, buckets: As in `buckets_of`.
+        used: (B,), the buckets with a row, ascending. All others have a row of zeros.
+        rows: (B, D).
+        vectors: (V, D), the own rows of the words.
+        known: False for words without own rows. Their `vectors` must be zeros, which then do not count.
+
+    Returns:
+        The number of n-grams with a row.
     """
-    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, touched, i, d
-    cdef uint32_t buckets = row_of_bucket.shape[0]
-    cdef int32_t row
-    cdef float count, subword_count
-    cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, row, i, d, added = 0
+    cdef float subword_count
+    cdef unsigned char[::1] marked = buffer_for(offsets)
     cdef const unsigned char[::1] word
-    cdef int32_t[::1] found_buckets = np.empty(longest, np.int32)  # of the n-grams that begin at one byte
-    cdef int32_t[::1] occurs = np.zeros(rows.shape[0], np.int32)  # how often each row occurs in the word
-    cdef int32_t[::1] touched_rows = np.empty(rows.shape[0], np.int32)  # the rows that occur in the word
+    cdef bytearray memory = bytearray(longest * sizeof(int32_t))
+    cdef int32_t *found_buckets = <int32_t *><char *>memory  # of the n-grams that begin at one byte
     for k in range(words):
         word = add_boundaries(blob[offsets[k] : offsets[k + 1]], marked)
         with nogil:
-            ngrams = touched = 0
+            ngrams = 0
             for first in range(word.shape[0]):
-                found = list_buckets(word, first, shortest, longest, buckets, False, &found_buckets[0])
+                found = list_buckets(word, first, shortest, longest, buckets, False, found_buckets)
                 ngrams += found
                 for i in range(found):
-                    row = row_of_bucket[found_buckets[i]]
+                    row = find_row(used, found_buckets[i], buckets)
                     if row >= 0:
-                        if not occurs[row]:
-                            touched_rows[touched] = row
-                            touched += 1
-                        occurs[row] += 1
-            for i in range(touched):
-                row = touched_rows[i]
-                count = occurs[row]
-                occurs[row] = 0
-                for d in range(own.shape[1]):
-                    own[k, d] += count * rows[row, d]
-            subword_count = ngrams + 1
-            for d in range(own.shape[1]):
-                own[k, d] /= subword_count
+                        added += 1
+                        for d in range(vectors.shape[1]):
+                            vectors[k, d] += rows[row, d]
+            subword_count = max(1, ngrams + known)
+            for d in range(vectors.shape[1]):
+                vectors[k, d] /= subword_count
+    return added
+
+
+cdef inline int64_t find_row(const int32_t[::1] used, int32_t bucket, uint32_t buckets) noexcept nogil:
+    """Return the position of a bucket among the ascending ones in `used`, or -1.
+
+    Hashes are spread evenly. So the search begins near the position, and moves away from there in growing steps.
+    """
+    cdef int64_t size = used.shape[0], low = bucket * size // buckets, high = min(low + 1, size), middle, step = 1
+    while low > 0 and used[low] > bucket:
+        high, low, step = low, max(0, low - step), 2 * step
+    while high < size and used[high] <= bucket:
+        low, high, step = high, min(size, high + step), 2 * step
+    while low + 1 < high:
+        middle = (low + high) >> 1
+        if used[middle] <= bucket:
+            low = middle
+        else:
+            high = middle
+    return low if low < size and used[low] == bucket else -1
 
 
 def hashes_of(const unsigned char[::1] blob, const int64_t[::1] offsets):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from w2v.display import Result
 from w2v.errors import W2VError, translate_errors
 from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels
-from w2v.formats import bfloat16, table
+from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
@@ -292,7 +292,7 @@ class Classifier:
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.to_vector_file(), force)
+        registry.write(path, self.to_vector_file(), force)
 
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file: the rows of the words as vectors, and the rest as tensors."""
@@ -318,7 +318,7 @@ class Classifier:
         Raises:
             W2VError: The file cannot be read, or it is not a classifier.
         """
-        return cls.from_vector_file(table.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix == ".safetensors"), path)
 
     @classmethod
     def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
