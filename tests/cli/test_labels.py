@@ -2,13 +2,16 @@
 
 import json
 import random
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import run, run_json
+from tests.helpers import run, run_json, start
 
 WORDS = {
     "sport": ["ball", "team", "goal", "match", "coach"],
@@ -92,6 +95,19 @@ def test_predict_prints_a_line_for_each_text_in_order() -> None:
     sure = run("predict", "lines.safetensors", "--threshold", 0.9, stdin="ball\nball soup\n").stdout.splitlines()
     assert sure[0].startswith("sport\t")
     assert sure[1] == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell whether a pipe has more bytes")
+def test_predict_answers_each_line_of_a_pipe() -> None:
+    with start("predict", "lines.safetensors", "-", "--json", stdin=subprocess.PIPE) as program:
+        late = threading.Timer(60, program.kill)  # the test fails rather than wait for ever
+        late.start()
+        for text, label in (("ball goal", "sport"), ("bread", "food")):
+            program.stdin.write(f"{text}\n".encode())
+            program.stdin.flush()
+            assert label in program.stdout.readline().decode()
+        late.cancel()
+        program.stdin.close()
 
 
 def test_predict_reads_a_column_and_needs_it() -> None:

@@ -330,33 +330,54 @@ class TextFinder:
 
     def __init__(self, features: Features) -> None:
         self._features, words = features, Words.of(features.vocabulary.words)
-        self._lookup, self._labels = Lookup(*_padded(words)), features.label_lookup()
-        end = Words.of([SENTENCE_END_WORD])
-        self._row_of_type = np.append(self._lookup.rows(*_padded(end)), np.arange(len(words), dtype=np.int32))
-        self._hashes = features.hashes(end.concat(words))
-        rows = features.rows
-        self._rows = TextRows(len(words), features.word_ngrams, features.row_of_bucket, rows, False)
-        self._lock = Lock()  # `_rows` has working memory
+        self._lookup = Lookup(*_padded(words))
+        self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
+        types = Words.of([SENTENCE_END_WORD]).concat(words)
+        rows = np.append(self._lookup.rows(*_padded(types))[:1], np.arange(len(words), dtype=np.int32))
+        self._types = [_Growing(each) for each in (rows, np.full_like(rows, NO_LABEL), *features.hashes(types))]
+        size = features.rows
+        self._rows = TextRows(len(words), features.word_ngrams, features.row_of_bucket, size, False)
+        self._lock = Lock()  # `_rows` and `_types` have working memory
 
-    def find(self, text: bytes) -> RowCounts:
+    def find(self, text: bytes, prefix: str | None = None) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
 
-        An unknown label is -1.
+        An unknown label is -1. Labels begin with the `prefix`, by default the `label_prefix` of the features.
         """
         rows, blob, offsets = self._lookup.find(text)
         new = Words(blob, offsets)
-        row_of_type = np.append(self._row_of_type, np.full(len(new), -1, np.int32))
-        label_of_type = np.append(np.full(len(self._row_of_type), NO_LABEL, np.int32), self._labels(new))
-        (hashes, starts, buckets), (new_hashes, new_starts, new_buckets) = self._hashes, self._features.hashes(new)
-        hashes, buckets = np.append(hashes, new_hashes), np.append(buckets, new_buckets)
-        starts = np.append(starts, starts[-1] + new_starts[1:])
-        ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
+        labels = self._labels[self._features.label_prefix if prefix is None else prefix](new)
         unknown = len(self._features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
-        label_of_type[label_of_type == IGNORED_LABEL] = unknown
+        labels[labels == IGNORED_LABEL] = unknown
+        hashes, starts, buckets = self._features.hashes(new)
+        values: tuple[NDArray[Any], ...] = (
+            np.full_like(labels, -1),
+            labels,
+            hashes,
+            starts[1:] + self._types[-1].size,
+            buckets,
+        )
+        ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
         with self._lock:
-            found = RowCounts(*self._rows.find(ids, row_of_type, label_of_type, hashes, starts, buckets))
+            types = (each.followed_by(more) for each, more in zip(self._types, values, strict=True))
+            found = RowCounts(*self._rows.find(ids, *types))
         found.labels[found.labels == unknown] = -1
         return found
+
+
+class _Growing:
+    """An array with room for more values, so that it need not be copied for each text."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.size, self._array = len(values), values
+
+    def followed_by(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the array followed by other values. The result is valid until the next call."""
+        end = self.size + len(values)
+        if end > len(self._array):
+            self._array = np.concatenate([self._array[: self.size], values, values])
+        self._array[self.size : end] = values
+        return self._array[:end]
 
 
 def read_features(

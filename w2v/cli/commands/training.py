@@ -431,13 +431,12 @@ def _tune_classifier(
     outputs.check_model(output, force, map(Path, [*texts.files, *([held_out] if held_out else [])]), "with -o")
     options.check_classifier_output(output)
     reading = ReadingOptions(**{name: value for name, value in chosen.items() if name in options_of(ReadingOptions)})
-    how = (labels.labels, labels.label_prefix, reading.column, reading.encoding, reading.errors)
-    test = read_labelled(options.corpus_of([str(held_out)]), *how) if held_out else None
+    test = read_labelled(options.corpus_of([str(held_out)]), labels, reading) if held_out else None
     own = options.given_options(LabelOptions, given) | chosen
     for name in ("labels", "column", "encoding", "errors"):
         own.pop(name, None)
     result = tune_classifier(
-        *read_labelled(texts, *how),
+        *read_labelled(texts, labels, reading),
         metric=given["metric"],
         held_out=test,
         folds=given["folds"],
