@@ -179,6 +179,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_prior_ = np.average(indicator, axis=0, weights=weights)
         names = [str(label) for label in self.classes_]
         labels = [[names[number] for number in np.flatnonzero(row)] for row in indicator]
+        own |= {"several": True} if self._is_multilabel else {}
         self.classifier_ = train_classifier(texts, labels, sample_weight=weights, **own, **self.training or {})
         return self
 

@@ -334,6 +334,7 @@ def test_a_table_in_memory_has_columns() -> None:
         (["a", "b"], ["x", "y"], {"sample_weight": [1, -1]}, "sample_weight must have one number for each text"),
         (["a", "b"], ["x", "y"], {"classifier": "direct", "loss": "hs"}, "classifier direct: it has no loss hs"),
         (["a", "b"], ["x", "y"], {"loss": "mos"}, "loss mos cannot learn labels: choose ova, softmax, hs or ns"),
+        (["a", "b"], ["x", "y"], {"min_alpha": 0.1}, "min_alpha needs alpha: the default of alpha is chosen after"),
         (["a", "b"], ["x", "y"], {"word_ngram": 2}, "unknown setting 'word_ngram': did you mean word_ngrams"),
         ({"text": ["a"]}, ["x"], {}, "a list of texts is needed with a list of labels, not dict"),
         ("a b", ["x"], {}, "a list of texts is needed with a list of labels, not str"),
@@ -349,6 +350,14 @@ def test_a_given_loss_is_kept() -> None:
     model = train(loss="ova", pooling="mean")
     assert (model.settings.loss, model.options.classifier) == ("ova", "embedded")
     assert train(pooling="mean").settings.loss == "softmax"
+
+
+def test_labels_have_probabilities_of_their_own_if_asked() -> None:
+    texts, labels = ["a x", "b x", "c x"] * 10, ["a", "b", "c"] * 10
+    model = train(texts, labels, several=True)
+    assert (model.several, model.options.several) == (True, True)
+    assert model.predict(["x"]) == [[]]
+    assert train(texts, labels).predict_proba(["x"]).sum() == pytest.approx(1)
 
 
 def test_many_labels_name_faster_losses(caplog: pytest.LogCaptureFixture) -> None:

@@ -350,6 +350,7 @@ CLASSIFIER_SETTINGS: dict[str, dict[str, Any]] = {
     "buckets": {"help": "Hash n-grams to this many rows. Only rows in use take memory.", "only_with": None},
     "epochs": {"help": "Number of passes over the texts."},
     "alpha": {"default_text": "the best measured for model, pooling and loss"},
+    "min_alpha": {},
     "stop_early": {},
     "seed": {"help": "Seed of the random numbers. With one worker or --deterministic, it decides the whole model."},
     "workers": {},

@@ -72,8 +72,13 @@ class LabelOptions:
         MODEL,
     )
 
-    # What a run finds in its texts and in the options that are given:
-    several: bool | None = None  # whether a text has several labels; None before the texts are read
+    several: bool = option(
+        False,
+        "Give each label a probability of its own, so that a text may have several labels or none. This is the default "
+        "if a text of the training has several.",
+        MODEL,
+        flags=("--several/--as-found",),
+    )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
 
     def __post_init__(self) -> None:

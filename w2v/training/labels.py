@@ -119,7 +119,7 @@ class LabelledExamples:
         if skipped := len(found.sizes) - len(examples):
             log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
         several = bool(np.any(np.diff(examples.label_starts) > 1))
-        several = several or bool(options.several) or (isinstance(source, Classifier) and source.several)
+        several = several or options.several or (isinstance(source, Classifier) and source.several)
         order = np.random.default_rng(settings.seed).permutation(len(examples))
         examples = examples.take(order)
         if options.balanced:
