@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import subprocess
 import sys
 import threading
@@ -287,9 +288,21 @@ def test_tune_finds_settings_and_says_how_to_train_with_them(tmp_path: Path) -> 
     assert "trial 1: score 0.00, best 0.00, with the defaults" in result.stderr
     assert values["score"] == "1"
     assert w2v.load(tmp_path / "best.safetensors").evaluate(["aaaq", "bbbq"], ["a", "b"]).accuracy == 1
-    assert "--subwords" in result.stdout
+    repeat = shlex.split(values["command"])
+    assert repeat[:3] == ["w2v", "classify", str(train)]
+    run(*repeat[1:], "-o", tmp_path / "again.safetensors")
+    same, best = (w2v.load(tmp_path / f"{name}.safetensors") for name in ("again", "best"))
+    assert (same.settings, same.options) == (best.settings, best.options)
     again = run_json(*command, "--force", "--folds", 2, "--metric", "macro_f1")
     assert (again["metric"], again["changed_settings"]["subwords"] in ("2-4", "3-6")) == ("macro_f1", True)
+
+
+def test_tune_stops_at_once_if_nothing_can_be_trained(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("__label__a ball\n__label__a soup\n" * 5)
+    error = run(
+        "tune", tmp_path / "one.txt", "--classify", "--time", "20s", "-o", tmp_path / "m.safetensors", code=1
+    ).stderr
+    assert "has one label, 'a': at least 2 are needed" in error
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,16 @@ def first_name(name: str, kind: type = Settings) -> str:
     return option_names(kind, name)[0].split("/")[0]
 
 
+def as_words(values: Mapping[str, Any], *kinds: type) -> Iterator[str]:
+    """Yield the words of a command line that gives these values of fields of some dataclasses of options."""
+    for name, value in values.items():
+        kind = next(kind for kind in kinds if name in options_of(kind))
+        flag, _, opposite = option_names(kind, name)[0].partition("/")
+        yield opposite if value is False else flag
+        if not isinstance(value, bool):
+            yield str(value)
+
+
 def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return one decorator that applies several, the first one outermost."""
 

@@ -446,11 +446,11 @@ def _tune_classifier(
         **own,
     )
     outputs.save([(output, outputs.saver(result.model))], force)
-    names = [*(f"--{name.replace('_', '-')}" for name in result.changed)]
-    changed = [word for pair in zip(names, map(str, result.changed.values()), strict=True) for word in pair]
+    given_again = options.given_options(LabelOptions, given) | chosen | result.changed
+    command = ["w2v", "classify", *corpus, *options.as_words(given_again, LabelOptions, ReadingOptions, Settings)]
     metrics = {"output": str(output), "trials": len(result.trials), "metric": given["metric"], "score": result.score}
     metrics |= {"default_score": result.default_score, "changed_settings": result.changed}
-    return metrics | {"options_of_classify": join_command(changed)}
+    return metrics | {"command": join_command(command)}
 
 
 def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
