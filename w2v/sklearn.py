@@ -115,7 +115,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: The L labels in sorted order; 0 to L - 1 for an indicator.
-        classifier_: The w2v.Classifier, after `fit`. Its labels are those of `classes_` as text.
+        classifier_: The w2v.Classifier, after `fit`. Its labels are `classes_` as text.
         class_prior_: The shares of the labels in the training, (L,).
     """
 

@@ -1,4 +1,4 @@
-"""Train classifiers: what they learn, resume, determinism, continuing, and wrong input."""
+"""Classifiers: what they learn, resumed and continued runs, determinism, files, and wrong input."""
 
 import copy
 import json

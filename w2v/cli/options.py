@@ -413,7 +413,8 @@ THRESHOLD = click.option(
 )
 LABELLED = composed(
     file_option(
-        "--labelled", help="Score the predictions for these texts, whose labels are given as for w2v classify."
+        "--labelled",
+        help="Score the predictions for these texts. Their labels have a form that w2v classify reads.",
     ),
     option_for(LabelOptions, "labels"),
 )

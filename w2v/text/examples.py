@@ -237,7 +237,7 @@ class Features:
         return int(Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
-        """Return which of N texts have a row besides that of </s>, bool (N,)."""
+        """Return which of N texts have a row other than the row of </s>, bool (N,)."""
         before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
         return np.diff(before) > 0
 
@@ -401,7 +401,7 @@ def read_features(
         prefix: What labels begin with in these texts; by default, the prefix of the options.
 
     Raises:
-        W2VError: There are no labels.
+        NothingToTrain: No text has a label, or no word is frequent enough.
     """
     types, prefix = types_of(store), options.label_prefix if prefix is None else prefix
     is_label, is_word = _labels_and_words(types, store.counts, prefix, min_count)
@@ -430,7 +430,7 @@ def _labels_and_words(
     Raise NothingToTrain if there are none.
     """
     starts = types.start_with(prefix.encode())
-    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix alone is neither label nor word
+    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix without a name is neither
     is_word = ~starts & (counts >= max(1, min_count))
     is_word[PRUNED_TYPE] = False
     is_word[np.flatnonzero(Lookup(*_padded(Words.of([SENTENCE_END_WORD]))).rows(*_padded(types)) == 0)[1:]] = False

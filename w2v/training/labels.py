@@ -80,7 +80,7 @@ class LabelledExamples:
             checkpoint: The checkpoint to resume from, which has the words, n-grams and labels.
 
         Raises:
-            NothingToTrain: There is no label, or only one, or no text with words.
+            NothingToTrain: The texts have fewer than two labels, or no text has words.
             SettingsError: The loss of the continued classifier cannot learn a new label.
         """
         settings, options = config.settings, config.labels
@@ -140,7 +140,7 @@ class LabelledExamples:
         if self.several:
             log.warning(
                 "texts have several labels: %s",
-                "each has a probability of its own, and predict returns those of 0.5 or more"
+                "each has a probability of its own, and predict returns labels of 0.5 or more"
                 if loss == "ova"
                 else f"loss {loss} learns one of them at a time; ova learns all",
             )
