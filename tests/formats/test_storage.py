@@ -139,7 +139,7 @@ def test_sparse_matrices_are_stored_as_their_values(tmp_path: Path) -> None:
     dense[0, 1] = 7
     path, sparse = tmp_path / "m.safetensors", SparseMatrix.of(dense)
     native.write(path, VectorFile(Words.of(["a", "b", "c", "d"]), cast(Any, sparse), np.array([4, 3, 2, 1])))
-    for found in (registry.read(path).vectors, table.read(path, mmap=True).vectors):
+    for found in (registry.read(path).vectors, registry.read(path, mmap=True).vectors):
         assert isinstance(found, SparseMatrix)
         for matrix in (found, join_rows(cast(Any, [found[:1], found[1:3], found[3:]]))):
             np.testing.assert_array_equal(np.asarray(matrix), dense)

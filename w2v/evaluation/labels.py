@@ -130,7 +130,7 @@ def score_labels(
         k, threshold: Which labels count as predicted: see LabelScores.
 
     Raises:
-        W2VError: There are no texts.
+        W2VError: The blocks have no text.
     """
     size = len(labels)
     hits, predicted, true = (np.zeros(size, np.int64) for _ in range(3))
@@ -157,7 +157,7 @@ def score_labels(
         if confusion is not None:
             np.add.at(confusion, (gold[has_words[texts]], best[texts][has_words[texts]]), 1)
     if not sum(map(len, correct)):
-        raise W2VError("there are no texts to score")
+        raise W2VError("there are no texts to score: give at least one")
     right, probability, loss = np.concatenate(correct), np.concatenate(best_probabilities), np.concatenate(losses)
     each = [
         LabelScore(label, *_precision_recall_f1(*numbers), numbers[2], numbers[1])

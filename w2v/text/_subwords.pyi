@@ -25,17 +25,20 @@ def sum_sparse_rows(
     weights: NDArray[np.float32],
 ) -> NDArray[np.float32]: ...
 
+class TypeRows:
+    def __init__(
+        self,
+        labels: NDArray[np.int32],
+        hashes: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        rows: NDArray[np.int32],
+    ) -> None: ...
+
 class TextRows:
     row_count: int
     def __init__(self, word_ngrams: int, row_of_bucket: NDArray[np.int32], row_count: int, add: bool) -> None: ...
     def find(
-        self,
-        ids: NDArray[np.uint32],
-        row_of_type: NDArray[np.int32],
-        label_of_type: NDArray[np.int32],
-        hash_of_type: NDArray[np.int32],
-        ngram_starts: NDArray[np.int64],
-        ngram_buckets: NDArray[np.int32],
+        self, ids: NDArray[np.uint32], known: TypeRows, new: TypeRows
     ) -> tuple[
         NDArray[np.int64],
         NDArray[np.int32],

@@ -287,6 +287,48 @@ def sum_sparse_rows(
 
 
 @cython.final
+cdef class TypeRows:
+    """The labels, the hashes and the rows of T types.
+
+    Args:
+        labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
+        hashes: int32 (T,): see `hashes_of`.
+        starts: int64 (T + 1,), where the rows of each type begin in `rows`.
+        rows: int32 (n,), the row of a type that is in the vocabulary, and the rows of its n-grams of characters; -1 for
+            n-grams without a row.
+    """
+
+    cdef const int32_t[::1] labels, hashes, rows
+    cdef const int64_t[::1] starts
+
+    def __init__(
+        self,
+        const int32_t[::1] labels not None,
+        const int32_t[::1] hashes not None,
+        const int64_t[::1] starts not None,
+        const int32_t[::1] rows not None,
+    ):
+        self.labels, self.hashes, self.starts, self.rows = labels, hashes, starts, rows
+
+
+cdef struct Type:
+    int32_t label, hash
+    int64_t size
+    const int32_t *rows
+
+
+cdef inline Type type_of(TypeRows known, TypeRows new, int64_t id) noexcept nogil:
+    """Return a type of `known` or, beyond its end, of `new`."""
+    cdef int64_t count = known.labels.shape[0]
+    if id < count:
+        return Type(
+            known.labels[id], known.hashes[id], known.starts[id + 1] - known.starts[id], &known.rows[known.starts[id]]
+        )
+    id -= count
+    return Type(new.labels[id], new.hashes[id], new.starts[id + 1] - new.starts[id], &new.rows[new.starts[id]])
+
+
+@cython.final
 cdef class TextRows:
     """Finds the rows of texts: of their words, their word n-grams and the character n-grams of their words.
 
@@ -313,24 +355,14 @@ cdef class TextRows:
     def __init__(self, int64_t word_ngrams, int32_t[::1] row_of_bucket, int64_t row_count, bint add):
         self.word_ngrams, self.row_of_bucket, self.row_count, self.add = word_ngrams, row_of_bucket, row_count, add
 
-    def find(
-        self,
-        const uint32_t[::1] ids not None,
-        const int32_t[::1] row_of_type not None,
-        const int32_t[::1] label_of_type not None,
-        const int32_t[::1] hash_of_type not None,
-        const int64_t[::1] ngram_starts not None,
-        const int32_t[::1] ngram_buckets not None,
-    ):
+    def find(self, const uint32_t[::1] ids not None, TypeRows known not None, TypeRows new not None):
         """Find the rows and labels of whole texts. A text without words has no rows.
 
         Args:
-            ids: The types of the tokens; SENTENCE_END_ID ends a text.
-            row_of_type: The row of each type, -1 if it is not in the vocabulary. The row of SENTENCE_END_ID counts for
-                the end of each text, the word </s> of fastText.
-            label_of_type: The label of each type, NO_LABEL or IGNORED_LABEL.
-            hash_of_type: See `hashes_of`.
-            ngram_starts, ngram_buckets: The character n-grams of each type: see `buckets_of`.
+            ids: The types of the tokens: an index into `known` or, beyond its end, into `new`. SENTENCE_END_ID ends a
+                text, and its rows count for the end of each text, the word </s> of fastText.
+            known: Types that many texts have.
+            new: Further types.
 
         Returns:
             starts, int64 (texts + 1,), and rows, int32 (n,): the distinct rows of each text, in order of first
@@ -338,31 +370,27 @@ cdef class TextRows:
             of each text with repeats, and with n-grams without a row. label_starts, int64 (texts + 1,), and labels,
             int32 (m,).
         """
-        cdef int64_t texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), k, j, text = 0, tokens = 0
+        cdef int64_t texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), k, text = 0, tokens = 0
         cdef int64_t[::1] starts = np.zeros(texts + 1, np.int64), label_starts = np.zeros(texts + 1, np.int64)
         cdef int64_t[::1] sizes = np.zeros(texts, np.int64)
         cdef int32_t[::1] labels = np.empty(len(ids), np.int32), hashes = np.empty(len(ids), np.int32)
         cdef int64_t found_labels = 0
-        cdef uint32_t id
-        self.allocate(ids, ngram_starts)
+        cdef Type type
+        self.allocate(ids, known, new)
         with nogil:
             for k in range(ids.shape[0]):
-                id = ids[k]
-                if label_of_type[id] >= 0:
-                    labels[found_labels] = label_of_type[id]
+                type = type_of(known, new, ids[k])
+                if type.label >= 0:
+                    labels[found_labels] = type.label
                     found_labels += 1
-                if label_of_type[id] != NO_LABEL:
+                if type.label != NO_LABEL:
                     continue
-                if id != SENTENCE_END_ID or tokens:
-                    hashes[tokens] = hash_of_type[id]
+                if ids[k] != SENTENCE_END_ID or tokens:
+                    hashes[tokens] = type.hash
                     tokens += 1
-                    if row_of_type[id] >= 0:
-                        self.count(row_of_type[id])
-                        sizes[text] += 1
-                    for j in range(ngram_starts[id], ngram_starts[id + 1]):
-                        self.count_bucket(ngram_buckets[j])
-                    sizes[text] += ngram_starts[id + 1] - ngram_starts[id]
-                if id == SENTENCE_END_ID:
+                    sizes[text] += type.size
+                    self.count_rows(type)
+                if ids[k] == SENTENCE_END_ID:
                     sizes[text] += self.count_word_ngrams(hashes, tokens)
                     text += 1
                     self.start, tokens = self.end, 0
@@ -370,11 +398,11 @@ cdef class TextRows:
         return (np.asarray(starts), np.asarray(self.rows)[: self.end], np.asarray(self.counts)[: self.end],
                 np.asarray(sizes), np.asarray(label_starts), np.asarray(labels)[:found_labels])
 
-    cdef allocate(self, const uint32_t[::1] ids, const int64_t[::1] ngram_starts):
+    cdef allocate(self, const uint32_t[::1] ids, TypeRows known, TypeRows new):
         """Allocate memory for the rows of these tokens, and a hash table for twice the rows of the longest text."""
         cdef int64_t size = 0, start = 0, longest = 0, bits = 1, k
         for k in range(ids.shape[0]):
-            size += self.word_ngrams + ngram_starts[ids[k] + 1] - ngram_starts[ids[k]]
+            size += self.word_ngrams + type_of(known, new, ids[k]).size
             longest = max(longest, size - start)
             if ids[k] == SENTENCE_END_ID:
                 start = size
@@ -394,6 +422,12 @@ cdef class TextRows:
                 self.count_bucket(<int32_t>(fnv % <uint64_t>self.row_of_bucket.shape[0]))
                 ngrams += 1
         return ngrams
+
+    cdef inline void count_rows(self, Type type) noexcept nogil:
+        cdef int64_t k
+        for k in range(type.size):
+            if type.rows[k] >= 0:
+                self.count(type.rows[k])
 
     cdef inline void count_bucket(self, int32_t bucket) noexcept nogil:
         if self.row_of_bucket[bucket] < 0 and self.add:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
-from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of, idf_weights
+from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TypeRows, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID, Lookup
 from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
@@ -176,11 +176,20 @@ class Features:
         Returns:
             These features, with the new rows, and the rows of the texts.
         """
-        row_of_bucket = self.row_of_bucket
-        finder = TextRows(self.word_ngrams, row_of_bucket, self.rows, add)
-        row_of_type = Lookup(*_padded(self.vocabulary.words)).rows(types.with_padding(), types.offsets)
-        arguments = row_of_type, self.label_lookup(prefix)(types), *self.hashes(types)
-        found = _join([RowCounts(*finder.find(ids, *arguments)) for ids in _whole_texts(pieces)])
+        row_of_bucket, row_count = self.row_of_bucket, self.rows
+        own = Lookup(*_padded(self.vocabulary.words)).rows(types.with_padding(), types.offsets)
+        labels = self.label_lookup(prefix)(types)
+        if add and self.subwords:
+            buckets = np.unique(self.subwords.ngram_buckets(types.take(np.flatnonzero(labels == NO_LABEL)))[1])
+            new = buckets[row_of_bucket[buckets] < 0]
+            row_of_bucket[new] = np.arange(row_count, row_count + len(new))
+            row_count += len(new)
+        known, none = (
+            self.type_rows(types, own, labels, row_of_bucket),
+            self.type_rows(Words.of([]), own[:0], labels[:0], row_of_bucket),
+        )
+        finder = TextRows(self.word_ngrams, row_of_bucket, row_count, add)
+        found = _join([RowCounts(*finder.find(ids, known, none)) for ids in _whole_texts(pieces)])
         buckets = np.flatnonzero(row_of_bucket >= 0).astype(np.int32)
         return replace(self, buckets=buckets[np.argsort(row_of_bucket[buckets])]), found
 
@@ -196,6 +205,22 @@ class Features:
             return labels
 
         return labels_of
+
+    def type_rows(
+        self, types: Words, own: NDArray[np.int32], labels: NDArray[np.int32], row_of_bucket: NDArray[np.int32]
+    ) -> TypeRows:
+        """Return the rows of each of T types, those of its n-grams of characters included.
+
+        Args:
+            types: The types.
+            own: int32 (T,), the row of each type in the vocabulary, or -1.
+            labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
+            row_of_bucket: See the property.
+        """
+        hashes, starts, buckets = self.hashes(types)
+        is_known = own >= 0
+        rows = np.insert(row_of_bucket[buckets], starts[:-1][is_known], own[is_known])
+        return TypeRows(labels, hashes, starts + np.append(0, np.cumsum(is_known)), rows)
 
     def hashes(self, words: Words) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         """Return the hash of each of n words, int32 (n,), and their character n-grams: see Subwords.ngram_buckets."""
@@ -236,7 +261,7 @@ class Features:
         return int(Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
-        """Return which of N texts have a row besides that of </s>, bool (N,)."""
+        """Return which of N texts have a row other than the row of </s>, bool (N,)."""
         before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
         return np.diff(before) > 0
 
@@ -325,29 +350,27 @@ class TextFinder:
 
     def __init__(self, features: Features) -> None:
         self._features, words = features, Words.of(features.vocabulary.words)
-        self._lookup, self._labels = Lookup(*_padded(words)), features.label_lookup()
-        end = Words.of([SENTENCE_END_WORD])
-        self._row_of_type = np.append(self._lookup.rows(*_padded(end)), np.arange(len(words), dtype=np.int32))
-        self._hashes = features.hashes(end.concat(words))
-        self._row_of_bucket = features.row_of_bucket
+        self._lookup, self._row_of_bucket = Lookup(*_padded(words)), features.row_of_bucket
+        self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
+        types = Words.of([SENTENCE_END_WORD]).concat(words)
+        own = np.append(self._lookup.rows(*_padded(types))[:1], np.arange(len(words), dtype=np.int32))
+        self._types = features.type_rows(types, own, np.full_like(own, NO_LABEL), self._row_of_bucket)
 
-    def find(self, text: bytes) -> RowCounts:
+    def find(self, text: bytes, prefix: str | None = None) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
 
-        An unknown label is -1.
+        An unknown label is -1. Labels begin with the `prefix`, by default the `label_prefix` of the features.
         """
+        features = self._features
         rows, blob, offsets = self._lookup.find(text)
         new = Words(blob, offsets)
-        row_of_type = np.append(self._row_of_type, np.full(len(new), -1, np.int32))
-        label_of_type = np.append(np.full(len(self._row_of_type), NO_LABEL, np.int32), self._labels(new))
-        (hashes, starts, buckets), (new_hashes, new_starts, new_buckets) = self._hashes, self._features.hashes(new)
-        hashes, buckets = np.append(hashes, new_hashes), np.append(buckets, new_buckets)
-        starts = np.append(starts, starts[-1] + new_starts[1:])
+        labels = self._labels[features.label_prefix if prefix is None else prefix](new)
+        unknown = len(features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
+        labels[labels == IGNORED_LABEL] = unknown
+        types = features.type_rows(new, np.full_like(labels, -1), labels, self._row_of_bucket)
         ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
-        unknown = len(self._features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
-        label_of_type[label_of_type == IGNORED_LABEL] = unknown
-        finder = TextRows(self._features.word_ngrams, self._row_of_bucket, self._features.rows, add=False)
-        found = RowCounts(*finder.find(ids, row_of_type, label_of_type, hashes, starts, buckets))
+        finder = TextRows(features.word_ngrams, self._row_of_bucket, features.rows, add=False)
+        found = RowCounts(*finder.find(ids, self._types, types))
         found.labels[found.labels == unknown] = -1
         return found
 
@@ -373,7 +396,7 @@ def read_features(
         prefix: What labels begin with in these texts; by default, the prefix of the options.
 
     Raises:
-        W2VError: There are no labels.
+        NothingToTrain: No text has a label, or no word is frequent enough.
     """
     types, prefix = types_of(store), options.label_prefix if prefix is None else prefix
     is_label, is_word = _labels_and_words(types, store.counts, prefix, min_count)
@@ -402,7 +425,7 @@ def _labels_and_words(
     Raise NothingToTrain if there are none.
     """
     starts = types.start_with(prefix.encode())
-    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix alone is neither label nor word
+    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix without a name is neither
     is_word = ~starts & (counts >= max(1, min_count))
     is_word[PRUNED_TYPE] = False
     is_word[np.flatnonzero(Lookup(*_padded(Words.of([SENTENCE_END_WORD]))).rows(*_padded(types)) == 0)[1:]] = False

@@ -275,6 +275,8 @@ def label_options_of(labels: Mapping[str, Any], settings: Mapping[str, Any]) -> 
     """
     loss = settings.get("loss")
     options = LabelOptions(**labels, auto_loss=loss is None)
+    if settings.get("min_alpha") is not None and settings.get("alpha") is None:
+        raise SettingsError("min_alpha needs alpha: the default of alpha is chosen after the texts are read")
     if loss in LOSSES and "cython" not in LOSSES[loss].kernels:
         raise SettingsError(f"loss {loss} cannot learn labels: choose ova, softmax, hs or ns")
     is_embedded = "vector_size" in settings or loss not in (None, *DIRECT_LOSSES)

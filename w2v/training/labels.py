@@ -83,7 +83,7 @@ class LabelledExamples:
             checkpoint: The checkpoint to resume from, which has the words, n-grams and labels.
 
         Raises:
-            NothingToTrain: There is no label, or only one, or no text with words.
+            NothingToTrain: The texts have fewer than two labels, or no text has words.
             SettingsError: The loss of the continued classifier cannot learn a new label.
         """
         settings, options = config.settings, config.labels
@@ -122,7 +122,7 @@ class LabelledExamples:
         if skipped := len(found.sizes) - len(examples):
             log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
         several = bool(np.any(np.diff(examples.label_starts) > 1))
-        several = several or bool(options.several) or (isinstance(source, Classifier) and source.several)
+        several = several or options.several or (isinstance(source, Classifier) and source.several)
         order = np.random.default_rng(settings.seed).permutation(len(examples))
         examples = examples.take(order)
         if options.balanced:
@@ -143,7 +143,7 @@ class LabelledExamples:
         if self.several:
             log.warning(
                 "texts have several labels: %s",
-                "each has a probability of its own, and predict returns those of 0.5 or more"
+                "each has a probability of its own, and predict returns labels of 0.5 or more"
                 if loss == "ova"
                 else f"loss {loss} learns one of them at a time; ova learns all",
             )

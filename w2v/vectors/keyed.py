@@ -502,11 +502,22 @@ def load(
         W2VError: If the file cannot be read, is damaged or has an unknown format.
         SettingsError: If `errors` is unknown, or if `limit` is less than 1 or not a whole number.
     """
+    return to_keyed_vectors(read(path, mmap, errors, limit, progress), as_stored=mmap)
+
+
+def read(
+    path: PathLike,
+    mmap: bool = False,
+    errors: Errors = "strict",
+    limit: int | None = None,
+    progress: Report | None = None,
+) -> VectorFile:
+    """Read the content of a vector file. The arguments and errors are those of `load`."""
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return to_keyed_vectors(registry.read(path, mmap, errors, limit, progress), as_stored=mmap)
+    return registry.read(path, mmap, errors, limit, progress)
 
 
 def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVectors:

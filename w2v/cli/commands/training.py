@@ -433,13 +433,12 @@ def _tune_classifier(
     outputs.check_model(output, force, map(Path, [*texts.files, *([held_out] if held_out else [])]), "with -o")
     options.check_classifier_output(output)
     reading = ReadingOptions(**{name: value for name, value in chosen.items() if name in options_of(ReadingOptions)})
-    how = (labels.labels, labels.label_prefix, reading.column, reading.encoding, reading.errors)
-    test = read_labelled(options.corpus_of([str(held_out)]), *how) if held_out else None
+    test = read_labelled(options.corpus_of([str(held_out)]), labels, reading) if held_out else None
     own = options.given_options(LabelOptions, given) | chosen
     for name in ("labels", "column", "encoding", "errors"):
         own.pop(name, None)
     result = tune_classifier(
-        *read_labelled(texts, *how),
+        *read_labelled(texts, labels, reading),
         metric=given["metric"],
         held_out=test,
         folds=given["folds"],
@@ -449,11 +448,11 @@ def _tune_classifier(
         **own,
     )
     outputs.save([(output, outputs.saver(result.model))], force)
-    names = [*(f"--{name.replace('_', '-')}" for name in result.changed)]
-    changed = [word for pair in zip(names, map(str, result.changed.values()), strict=True) for word in pair]
+    given_again = options.given_options(LabelOptions, given) | chosen | result.changed
+    command = ["w2v", "classify", *corpus, *options.as_words(given_again, LabelOptions, ReadingOptions, Settings)]
     metrics = {"output": str(output), "trials": len(result.trials), "metric": given["metric"], "score": result.score}
     metrics |= {"default_score": result.default_score, "changed_settings": result.changed}
-    return metrics | {"options_of_classify": join_command(changed)}
+    return metrics | {"command": join_command(command)}
 
 
 def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
