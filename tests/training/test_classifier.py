@@ -183,9 +183,26 @@ def test_sample_weights_and_balance_count(caplog: pytest.LogCaptureFixture) -> N
     assert best(train(texts, labels, sample_weight=weights[::-1]), ["x"]) == ["rare"]
     without = train(texts, labels, sample_weight=[0.0 if label == "rare" else 1.0 for label in labels])
     assert without.metrics["texts"] == 20
+    assert "skipped 20 texts of weight 0" in caplog.text
+    assert "without words" not in caplog.text
     uneven = ["often"] * 30 + ["rare"] * 10
     plain, balanced = (train(["x"] * 40, uneven, balanced=balanced) for balanced in (False, True))
     assert balanced.predict_proba(["x"])[0, 1] > plain.predict_proba(["x"])[0, 1] + 0.1
+
+
+def test_only_ratios_of_sample_weights_count() -> None:
+    weights = np.linspace(0.1, 1, len(TEXTS), dtype=np.float32)
+    one, other = (train(sample_weight=weights * factor) for factor in (1, 1024))
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+    np.testing.assert_array_equal(train(sample_weight=np.full(len(TEXTS), 7)).inputs, train().inputs)
+
+
+def test_a_continued_classifier_adds_up_all_counts() -> None:
+    model = train(["a a b", "b c"], ["x", "y"])
+    more = train(["a new new", "b d"], ["x", "z"], continue_from=model, min_count=2)
+    words, labels = more.features.vocabulary, more.features.labels
+    assert dict(zip(words.words, words.counts.tolist(), strict=True)) == {"</s>": 4, "a": 3, "b": 3, "new": 2, "c": 1}
+    assert dict(zip(labels.words, labels.counts.tolist(), strict=True)) == {"x": 2, "y": 1, "z": 1}
 
 
 @pytest.mark.parametrize("settings", [{}, {**SMALL, "loss": "softmax"}], ids=["direct", "embedded"])
@@ -387,6 +404,9 @@ def test_impossible_values_are_refused(tmp_path: Path) -> None:
     replace(model, temperature=float("nan")).save(tmp_path / "nan.safetensors")
     with pytest.raises(w2v.W2VError, match="damaged: its temperature or its loss is impossible"):
         w2v.load(tmp_path / "nan.safetensors")
+    replace(model, options=replace(model.options, pooling="mean")).save(tmp_path / "mean.safetensors")
+    with pytest.raises(w2v.W2VError, match="damaged: it has pooling mean, and an idf"):
+        w2v.load(tmp_path / "mean.safetensors")
 
 
 def test_an_explanation_and_a_prediction_leave_out_labels_alike() -> None:

@@ -50,7 +50,8 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
         texts: The texts, as for `train`. In files, and in texts without `labels`, words that begin with `label_prefix`
             are the labels of their line. An iterable is read once.
         labels: The labels of the texts: a string, or a list of strings, for each. For a table, the name of its column.
-        sample_weight: The weight of each text, 0 or more: a factor of the learning rate.
+        sample_weight: The weight of each text, 0 or more, relative to the others: weights are scaled to a mean of 1,
+            and then are factors of the learning rate. Texts of weight 0 are left out.
         continue_from: A classifier to continue, or its .safetensors file, with more texts and perhaps new labels. The
             run has its settings, unless you give others.
         init: KeyedVectors, or a file in any format, with vectors for words of an embedded classifier to start with.

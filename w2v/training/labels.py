@@ -16,7 +16,8 @@ from w2v.formats import bfloat16
 from w2v.kernel.plan import Plan
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
-from w2v.text.examples import Examples, Features, read_features, types_of
+from w2v.system.files import temporary_folder
+from w2v.text.examples import Examples, Features
 from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.classifier import Classifier
@@ -87,41 +88,41 @@ class LabelledExamples:
         assert options
         labelled = text.corpus if isinstance(text.corpus, LabelledTexts) else None
         prefix = OWN_PREFIX if labelled else options.label_prefix
+        before = source.features if isinstance(source, Classifier) else None
+        folder = temporary_folder(config.reading.cache)
         rows = numbers = np.empty(0, np.int64)
-        types, counts = types_of(text.store), text.store.counts
         if checkpoint and checkpoint.features:
-            features, found = checkpoint.features.find(types, text.store.pieces(), prefix)
-        elif isinstance(source, Classifier):
-            before = source.features
-            united, rows, numbers = before.united(types, counts, prefix, settings.min_count)
-            if source.loss.fixed_vocabulary:
-                if len(united.labels) > len(before.labels):
-                    raise SettingsError(
-                        f"loss {settings.loss} cannot learn the new label {_new_label(before, united)[:60]!r}: "
-                        "train a new classifier, or one with loss ova or softmax"
-                    )
-                united, numbers = replace(united, labels=before.labels), np.arange(len(before.labels))
-            features, found = united.find(types, text.store.pieces(), prefix, add=True)
-            features = features if before.factors is None else features.with_idf(found, types, before.factors, rows)
+            features, found = checkpoint.features.find(text.store, prefix, folder=folder)
         else:
             limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
             limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
-            features, found = read_features(text.store, options, prefix=prefix, **limits)
+            features, rows, numbers = Features.choose(text.types, options, prefix, before, **limits)
+            if isinstance(source, Classifier) and source.loss.fixed_vocabulary:
+                if new := set(features.labels.words) - set(source.labels):
+                    raise SettingsError(
+                        f"loss {settings.loss} cannot learn the new label {min(new)[:60]!r}: "
+                        "train a new classifier, or one with loss ova or softmax"
+                    )
+                numbers = np.arange(len(source.labels))
+                features = replace(features, labels=source.features.labels)
+            features, found = features.find(text.store, prefix, add=True, folder=folder)
+            if options.pooling == "idf":
+                features = features.with_idf(found, text.types, before, rows)
         if len(features.labels) < 2:
             only = features.labels.words[0]
             raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
         weights = labelled.sample_weight if labelled else None
         if weights is not None and len(weights) != len(found.sizes):
             raise W2VError(f"{len(weights):,} sample weights, and {len(found.sizes):,} texts")
-        examples = features.examples(found, weights)
+        examples = features.examples(found, weights, settings.seed, folder)
         if not len(examples):
             raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
-        if skipped := len(found.sizes) - len(examples):
+        if zero := 0 if weights is None else int(np.count_nonzero(weights == 0)):
+            log.warning("skipped %s of weight 0", pluralise(zero, "text"))
+        if skipped := len(found.sizes) - len(examples) - zero:
             log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
         several = bool(np.any(np.diff(examples.label_starts) > 1))
         several = several or bool(options.several) or (isinstance(source, Classifier) and source.several)
-        order = np.random.default_rng(settings.seed).permutation(len(examples))
-        examples = examples.take(order)
         if options.balanced:
             examples = examples.balanced(len(features.labels))
         return cls(features, examples, several, source, rows, numbers)
@@ -161,12 +162,6 @@ class LabelledExamples:
         size = classes if kind == "direct" else settings.vector_size
         chosen = replace(settings, loss=loss, alpha=alpha, vector_size=size)
         return replace(config, settings=chosen, labels=replace(options, classifier=kind, several=self.several))
-
-
-def _new_label(before: Features, after: Features) -> str:
-    """Return a label that `before` does not have."""
-    known = set(before.labels.words)
-    return next(label for label in after.labels.words if label not in known)
 
 
 def initialise_labels(
@@ -231,7 +226,7 @@ class LabelRun(Run):
         """Return the share of the texts to train on, and a function that returns the accuracy on the rest."""
         examples = self._labelled.examples
         trained = len(examples) - max(1, round(HELD_OUT_SHARE * len(examples)))
-        held_out = examples.take(np.arange(trained, len(examples)))
+        held_out = examples.part(trained, len(examples))
         texts = np.repeat(np.arange(len(held_out)), np.diff(held_out.label_starts))
 
         def accuracy() -> float:
@@ -285,7 +280,7 @@ class LabelRun(Run):
             Run.train(run)
         except Diverged:
             return 1.0
-        held_out = examples.take(np.arange(len(examples) - size, len(examples)))
+        held_out = examples.part(len(examples) - size, len(examples))
         model: Classifier = run.view()
         pooled = model.pool(held_out)
         log_losses = [_log_loss(model, pooled / np.float32(each), held_out) for each in TEMPERATURES]

@@ -21,7 +21,7 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.tagging import TaggedTexts
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import Vocabulary, extend_vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.config import RunConfig
 from w2v.training.divergence import all_finite
@@ -176,7 +176,10 @@ def _initialise_from_model(
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
-    vocabulary, rows = unite_vocabulary(model.vocabulary, types, settings)
+    old, words = model.vocabulary, types.words(np.arange(FIRST_TYPE, len(types.counts)))
+    key_type = old.key_type if old.key_type == types.key_type else "str"
+    limits = settings.min_count, settings.max_vocab
+    vocabulary, rows = extend_vocabulary(old, words, types.counts[FIRST_TYPE:], *limits, key_type)
     return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
@@ -244,26 +247,3 @@ def _subword_rows(
     subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
     shared = subwords.sum_by_row(model.ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
     return {"inputs": subwords.decompose(model.inputs, shared, rows), "ngrams": shared}
-
-
-def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """Add the words and counts of a text to a vocabulary.
-
-    Returns:
-        The new vocabulary, and the new row of each old word, int64 (V,).
-    """
-    counts, old_row_of_type = types.counts[FIRST_TYPE:], types.remap(old.words)[FIRST_TYPE:]
-    is_old = old_row_of_type >= 0
-    summed = old.counts.copy()
-    summed[old_row_of_type[is_old]] += counts[is_old]
-    new = np.flatnonzero(~is_old & (counts >= max(1, settings.min_count)))
-    new = new[np.argsort(-counts[new], kind="stable")]
-    if settings.max_vocab is not None:
-        new = new[: max(0, settings.max_vocab - len(old))]
-    words = [*old.words, *types.words(new + FIRST_TYPE)]
-    summed = np.concatenate([summed, counts[new]])
-    order = np.argsort(-summed, kind="stable")
-    rows = np.empty(len(order), np.int64)
-    rows[order] = np.arange(len(order))
-    key_type = old.key_type if old.key_type == types.key_type else "str"
-    return Vocabulary([words[i] for i in order.tolist()], summed[order], key_type), rows[: len(old)]
