@@ -14,6 +14,7 @@ import pytest
 import w2v
 from w2v.evaluation.labels import score_labels
 from w2v.progress import Progress
+from w2v.text.labels import LabelledTexts
 from w2v.training.checkpoint_folder import latest_checkpoints
 from w2v.training.train import open_training, resumed_config
 from w2v.vectors.keyed import load
@@ -233,6 +234,49 @@ def test_words_may_start_with_vectors() -> None:
     assert model.options.classifier == "embedded"
     assert model.inputs.shape[1] == 16
     assert best(model, ["good", "bad"]) == ["pro", "contra"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"deterministic": True, "workers": 2}, {"pooling": "mean"}], ids=str)
+def test_frozen_words_keep_their_vectors(settings: dict[str, Any], tmp_path: Path) -> None:
+    vectors = w2v.KeyedVectors(["good", "bad"], np.eye(2, 16, dtype=np.float32))
+    model = train(init=vectors, freeze="inputs", checkpoint=tmp_path, **settings)
+    for word, vector in zip(vectors.index_to_key, vectors.vectors, strict=True):
+        np.testing.assert_array_equal(model.vectors[word], vector)
+    assert np.abs(model.vectors["great"]).max() > 0.1
+    assert best(model, ["good", "bad", "great", "awful"]) == ["pro", "contra", "pro", "contra"]
+    resumed = w2v.resume(tmp_path, TEXTS, labels=LABELS)
+    np.testing.assert_array_equal(resumed.vectors["good"], vectors["good"])
+    assert resumed.temperature == model.temperature
+    with pytest.raises(w2v.SettingsError, match="freeze outputs: only words have such rows: choose inputs"):
+        train(init=vectors, freeze="outputs")
+    with pytest.raises(w2v.SettingsError, match="freeze has no effect without init"):
+        train(freeze="inputs")
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_continued_run_that_diverges_keeps_the_rows_it_began_with(
+    resume: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = train()
+    texts, labels = ["good"] * 60, ["pro", "contra"] * 30
+    if resume:
+        train(texts, labels, continue_from=model, checkpoint=tmp_path)
+        (end,) = latest_checkpoints(tmp_path).values()
+        config = replace(end.config, settings=replace(end.settings, alpha=1000))
+        start = replace(
+            end,
+            config=config,
+            resume_info=replace(end.resume_info, done=0),
+            losses=np.zeros_like(end.losses),
+            predictions=np.zeros_like(end.predictions),
+        )
+        with open_training(config, LabelledTexts.of_lists(texts, labels), resume_from={"words": start}) as training:
+            training.train()
+            more = training.classifier()
+    else:
+        more = train(texts, labels, continue_from=model, alpha=1000)
+    assert "with alpha 250" in caplog.text
+    np.testing.assert_array_equal(more.vectors["great"], model.vectors["great"])
 
 
 def test_a_diverging_rate_is_lowered(caplog: pytest.LogCaptureFixture) -> None:

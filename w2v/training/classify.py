@@ -12,7 +12,7 @@ from w2v.errors import SettingsError
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown, with_parameters_of
 from w2v.progress import Report
-from w2v.settings import RENAMED
+from w2v.settings import RENAMED, Freeze
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
@@ -34,7 +34,7 @@ class Arguments(ReadingOptions, LabelOptions, Settings):
     sample_weight: ArrayLike | None = None
     continue_from: Classifier | PathLike | None = None
     init: KeyedVectors | Model | PathLike | None = None
-    phrases: bool | PathLike = RunConfig.phrases
+    freeze: Freeze | None = RunConfig.freeze
     checkpoint: PathLike | CheckpointFolder | None = None
     checkpoint_every: str = RunConfig.checkpoint_every
     notes: Mapping[str, Any] | None = None
@@ -55,8 +55,9 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
         continue_from: A classifier to continue, or its .safetensors file, with more texts and perhaps new labels. The
             run has its settings, unless you give others.
         init: KeyedVectors, or a file in any format, with vectors for words of an embedded classifier to start with.
+        freeze: "inputs" keeps the vectors from `init` unchanged, and trains only the other rows and the output layer.
         column: The column of a table with the texts.
-        checkpoint, checkpoint_every, notes, ignore_memory, progress, phrases: See `train`.
+        checkpoint, checkpoint_every, notes, ignore_memory, progress: See `train`.
 
     The other arguments are settings, which `w2v classify --help-all` describes.
 

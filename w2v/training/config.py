@@ -148,6 +148,8 @@ class RunConfig:
             if _checked_flag("classify", given.get("classify", False)):
                 size = {"vector_size": source.vector_size} if isinstance(source, KeyedVectors) else {}
                 label_options = label_options_of(labels, size | settings)
+                if freeze == "outputs":
+                    raise SettingsError("freeze outputs: only words have such rows: choose inputs")
                 preset = LABEL_SETTINGS | preset
             resolved = settings_of_run(source, preset | settings, vocab, freeze)
         walk_options = WalkOptions(**walks) if is_graph else None

@@ -25,7 +25,7 @@ from w2v.training.config import RunConfig
 from w2v.training.planning import plan_examples
 from w2v.training.reading import ReadText
 from w2v.training.run import Run, initial_inputs
-from w2v.training.start import Initialisation
+from w2v.training.start import Initialisation, initialise_from_vectors
 from w2v.vectors.keyed import KeyedVectors
 
 log = logging.getLogger("w2v")
@@ -147,14 +147,6 @@ class LabelledExamples:
             )
         if loss in DIRECT_LOSSES and classes > MANY_LABELS:
             log.warning("%s labels: each step scores all of them; loss hs or ns is faster", f"{classes:,}")
-        if isinstance(self.source, KeyedVectors):
-            known = sum(word in self.source for word in self.features.vocabulary.words)
-            if not known:
-                raise W2VError(
-                    "init has no vector for any word of this text: are language, --lower and --tokenize the same?"
-                )
-            words = len(self.features.vocabulary)
-            log.info("%s of %s words start with their vectors in init", f"{known:,}", f"{words:,}")
         alpha = settings.alpha
         if alpha is None:
             alpha = MEAN_ALPHA if options.pooling == "mean" else EMBEDDED_ALPHA
@@ -170,36 +162,26 @@ def initialise_labels(
     """Return the labels and the matrices of a run at its start, or at the checkpoint that it resumes from."""
     features, settings, source = labelled.features, config.settings, labelled.source
     if checkpoint:
+        own = checkpoint.loss, checkpoint.parameters
         instruction_set = checkpoint.resume_info.instruction_set
-        return Initialisation(features.labels, checkpoint.loss, checkpoint.parameters, instruction_set=instruction_set)
-    size, rows, numbers = settings.vector_size, labelled.rows, labelled.label_numbers
-    parameters: dict[str, NDArray[Any]] = {}
-    is_direct = config.labels is not None and config.labels.classifier == "direct"
-    if is_direct:
+        return Initialisation(features.labels, *own, frozen=checkpoint.frozen, instruction_set=instruction_set)
+    loss = loss_for(settings, features.labels)
+    if isinstance(source, KeyedVectors):
+        initial = initialise_from_vectors(source, features.vocabulary, config.freeze, len(features.buckets))
+        return replace(initial, vocabulary=features.labels, loss=loss)
+    size, parameters = settings.vector_size, dict[str, NDArray[Any]]()
+    if config.labels and config.labels.classifier == "direct":
         # With the identity as output rows, which stay unchanged, the scores of the labels are the pooled row itself.
         parameters = {"inputs": np.zeros((features.rows, size), np.float32), "outputs": np.eye(size, dtype=np.float32)}
-    elif source is not None:
-        parameters = {"inputs": initial_inputs(features.rows, size, settings.seed)[:, :size]}
-    if isinstance(source, Classifier) and is_direct:
-        parameters["inputs"][np.ix_(rows, numbers)] = source.inputs
-    elif isinstance(source, Classifier):
-        parameters["inputs"][rows] = source.inputs
-        parameters |= source.parameters
+        if source:
+            parameters["inputs"][np.ix_(labelled.rows, labelled.label_numbers)] = source.inputs
+    elif source:
+        parameters = {"inputs": initial_inputs(features.rows, size, settings.seed)[:, :size], **source.parameters}
+        parameters["inputs"][labelled.rows] = source.inputs
         if not source.loss.fixed_vocabulary:  # each label has a row
             parameters["outputs"] = np.zeros((len(features.labels), size), np.float32)
-            parameters["outputs"][numbers] = source.outputs
-    elif source is not None:
-        parameters["inputs"][: len(features.vocabulary)] = _vectors_of_words(source, features, parameters["inputs"])
-    return Initialisation(features.labels, loss_for(settings, features.labels), parameters)
-
-
-def _vectors_of_words(vectors: KeyedVectors, features: Features, new: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors of the words, and the new rows of words that have none."""
-    words = features.vocabulary.words.tolist()
-    rows = [row for row, word in enumerate(words) if word in vectors]
-    found = new[: len(words)].copy()
-    found[rows] = vectors[[words[row] for row in rows]]
-    return found
+            parameters["outputs"][labelled.label_numbers] = source.outputs
+    return Initialisation(features.labels, loss, parameters)
 
 
 class LabelRun(Run):
@@ -210,6 +192,7 @@ class LabelRun(Run):
 
     def __init__(self, labelled: LabelledExamples, config: RunConfig, initial: Initialisation, *args: Any, **more: Any):
         self._labelled, self.temperature = labelled, 1.0
+        self._resumed_from: Checkpoint | None = None
         assert config.labels
         self.options: LabelOptions = config.labels
         super().__init__(config, initial, *args, **more)
@@ -240,6 +223,10 @@ class LabelRun(Run):
     def make_checkpoint(self) -> Checkpoint:
         return replace(super().make_checkpoint(), features=self.features)
 
+    def restore(self, checkpoint: Checkpoint) -> None:
+        super().restore(checkpoint)
+        self._resumed_from = checkpoint
+
     def train(self, report: Report | None = None) -> None:
         """Train to the end, with a lower learning rate if training diverges, and measure the temperature."""
         while True:
@@ -250,16 +237,23 @@ class LabelRun(Run):
                 if self.plan.settings.start_alpha < 1e-6:
                     raise
                 alpha = self.plan.settings.start_alpha / BACK_OFF
-                log.warning("%s: starting again with alpha %g", error, alpha)
+                where = "going on from the checkpoint" if self._resumed_from else "starting again"
+                log.warning("%s: %s with alpha %g", error, where, alpha)
                 self._start_again(alpha)
         self.temperature = self._measure_temperature()
 
     def _start_again(self, alpha: float) -> None:
+        """Go back to the start of the run, or to the checkpoint that it resumed from, with another learning rate.
+
+        A checkpoint does not tell where the run began, which may be another classifier.
+        """
         settings = replace(self.settings, alpha=alpha, min_alpha=None)
         self.config = replace(self.config, settings=settings)
         self.plan = replace(self.plan, settings=settings)
         self.history, self.scores, self._failed = np.zeros((0, 4)), [], False
-        self._allocate(initialise_labels(self.config, self._labelled), 0, 0)
+        self._allocate(initialise_labels(self.config, self._labelled, self._resumed_from), 0, 0)
+        if self._resumed_from:
+            self.restore(self._resumed_from)
 
     def _measure_temperature(self) -> float:
         """Return the temperature that gives held-out texts the highest probability of their labels (Guo et al. 2017).
@@ -275,6 +269,9 @@ class LabelRun(Run):
         trained = min(len(examples) - size, CALIBRATION_TEXTS)
         labelled = replace(self._labelled, source=None)  # a continued classifier may know the held-out texts
         initial = initialise_labels(config, labelled)
+        if self.frozen is not None:
+            kept = {"inputs": self.parameters["inputs"][self.frozen]}
+            initial = replace(initial, parameters=kept, rows=np.flatnonzero(self.frozen), frozen=self.frozen)
         run = LabelRun(labelled, config, initial, self.text, share=trained / len(examples))
         try:
             Run.train(run)

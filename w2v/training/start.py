@@ -43,7 +43,7 @@ class Initialisation:
         parameters: Initial matrices by name, without padding. Matrices that are missing get new values.
         rows: int64 (n,): row i of the matrices in `parameters` becomes row `rows[i]` of the run; by default, row i.
             Other rows get new values. N-gram rows already have the order of the run.
-        frozen: Bool (V,): True for words that keep their input rows during training; by default, none.
+        frozen: Bool, (input rows,): True for rows that stay unchanged during training; by default, none.
         coordinates: The name of the coordinate system of output rows that stay unchanged (see ModelHeader); "" if the
             output rows are trained.
         output_words: See Plan. The loss must draw only words that have their own output row.
@@ -100,7 +100,7 @@ def initialise(
             vocabulary = vocabulary.with_key_type(types.key_type)
         initial = Initialisation(vocabulary)
         if source is not None:
-            initial = _initialise_from_vectors(source, vocabulary, config.freeze)
+            initial = initialise_from_vectors(source, vocabulary, config.freeze)
     if not isinstance(text.corpus, TaggedTexts):
         return initial
     # The tagged forms of a word share an output row.
@@ -111,13 +111,16 @@ def initialise(
     return replace(initial, loss=share_outputs(loss, output_words), output_words=output_words)
 
 
-def _initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None) -> Initialisation:
+def initialise_from_vectors(
+    vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None, more_rows: int = 0
+) -> Initialisation:
     """Initialise matching words from these vectors; all other words and the output layer start with new values.
 
     Args:
         vectors: The vectors.
         vocabulary: The words of the run.
         freeze: "inputs" if the matching words keep their vectors.
+        more_rows: The number of input rows after the rows of the words, which are not frozen.
 
     Raises:
         W2VError: No word has a vector, or a vector has NaN or infinite values.
@@ -136,7 +139,7 @@ def _initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, free
     log.info("%s of %s words start with their vectors in init%s", f"{len(rows):,}", f"{len(row_of_word):,}", others)
     if freeze and all_match:
         log.warning("freeze: all words keep their vectors, so training changes only the output layer")
-    frozen = np.zeros(len(vocabulary), bool)
+    frozen = np.zeros(len(vocabulary) + more_rows, bool)
     frozen[rows] = True
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 

@@ -57,6 +57,7 @@ OUTPUT = Path(f"model{MODEL_SUFFIX}")
     metavar="VECTORS",
     help="Initialise words of an embedded model from the vectors in this file, in any format.",
 )
+@options.rare_option("--freeze", flag_value="inputs", help="Keep the vectors from --init unchanged.")
 @CHECKPOINTS
 @options.rare_option(
     "--resume",
