@@ -292,6 +292,36 @@ def test_training_stops_early_by_accuracy() -> None:
     assert max(model.metrics["held_out_scores"]) == 1
 
 
+def test_held_out_texts_end_training(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts, labels = ["good"] * 20 + ["bad"] * 20, ["pro"] * 20 + ["contra"] * 20
+    held_out = [*texts, "unknown", "good"], [*labels, "pro", "other"]
+    options: dict[str, Any] = {"stop_early": 3, "epochs": 40, "held_out": held_out}
+    model = train(texts, labels, checkpoint=tmp_path / "states", **options)
+    assert "the list of texts: skipped 2 texts without known words or without a known label" in caplog.text
+    assert model.metrics["held_out_scores"] == [1.0] * 4
+    assert model.metrics["texts"] == model.metrics["tokens_trained"] // 4 // 3 == 40  # all texts are trained
+    wrong = train(texts, labels, **options | {"held_out": (texts, labels[::-1])})
+    assert wrong.metrics["held_out_scores"] == [0.0] * 4
+    with pytest.raises(w2v.W2VError, match="another run, with held-out texts: name its text and other files"):
+        w2v.resume(tmp_path / "states", texts, labels=labels)
+    again = w2v.resume(tmp_path / "states", texts, labels=labels, held_out=held_out)
+    np.testing.assert_array_equal(again.inputs, model.inputs)
+
+
+def test_held_out_texts_may_be_a_file(tmp_path: Path) -> None:
+    for name, label in (("right", "pro"), ("wrong", "contra")):
+        (tmp_path / name).write_text(f"A GOOD film __label__{label}\n")
+    settings: dict[str, Any] = {"stop_early": 2, "epochs": 4, "lower": True}
+    right, wrong = (train(held_out=tmp_path / name, **settings) for name in ("right", "wrong"))
+    assert right.metrics["held_out_scores"] == [1.0] * 3
+    assert wrong.metrics["held_out_scores"] == [0.0] * 3
+    with pytest.raises(w2v.SettingsError, match="held_out has no effect without stop_early"):
+        train(held_out=tmp_path / "right")
+    (tmp_path / "other").write_text("unknown words __label__pro\n")
+    with pytest.raises(w2v.W2VError, match="other has no text with both known words and a known label"):
+        train(held_out=tmp_path / "other", **settings)
+
+
 def test_parts_of_an_explanation_add_up() -> None:
     model = train()
     explained = model.explain("A good film")

@@ -54,7 +54,7 @@ class ResumeInfo:
         ranks: The number of processes.
         scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
-        checksum, types_checksum: See ReadText.
+        checksum, types_checksum, held_out_checksum: See ReadText.
         coordinates: See Initialisation.
     """
 
@@ -68,6 +68,7 @@ class ResumeInfo:
     files: list[tuple[str, int]] | None = None
     checksum: str = ""
     types_checksum: str = ""
+    held_out_checksum: str = ""
     coordinates: str = ""
 
 

@@ -51,6 +51,7 @@ class LabelledExamples:
     Attributes:
         features: The words, n-grams and labels.
         examples: The texts with words and labels, in random order.
+        held_out: The texts that score the run after each epoch; None if they are the last of the examples.
         several: Whether a text has several labels.
         source: The classifier that the run continues, or the vectors that words start with, or None.
         rows: int64 (n,), the row in `features` of each row of the continued classifier.
@@ -59,6 +60,7 @@ class LabelledExamples:
 
     features: Features
     examples: Examples
+    held_out: Examples | None
     several: bool
     source: Classifier | KeyedVectors | None
     rows: NDArray[np.int64]
@@ -86,8 +88,7 @@ class LabelledExamples:
         """
         settings, options = config.settings, config.labels
         assert options
-        labelled = text.corpus if isinstance(text.corpus, LabelledTexts) else None
-        prefix = OWN_PREFIX if labelled else options.label_prefix
+        prefix = _prefix_of(text, options)
         before = source.features if isinstance(source, Classifier) else None
         folder = temporary_folder(config.reading.cache)
         rows = numbers = np.empty(0, np.int64)
@@ -111,7 +112,7 @@ class LabelledExamples:
         if len(features.labels) < 2:
             only = features.labels.words[0]
             raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
-        weights = labelled.sample_weight if labelled else None
+        weights = text.corpus.sample_weight if isinstance(text.corpus, LabelledTexts) else None
         if weights is not None and len(weights) != len(found.sizes):
             raise W2VError(f"{len(weights):,} sample weights, and {len(found.sizes):,} texts")
         examples = features.examples(found, weights, settings.seed, folder)
@@ -125,7 +126,16 @@ class LabelledExamples:
         several = several or bool(options.several) or (isinstance(source, Classifier) and source.several)
         if options.balanced:
             examples = examples.balanced(len(features.labels))
-        return cls(features, examples, several, source, rows, numbers)
+        held_out = None
+        if text.held_out:
+            _, found = features.find(text.held_out.store, _prefix_of(text.held_out, options), folder=folder)
+            held_out = features.examples(found, folder=folder)
+            if not len(held_out):
+                raise NothingToTrain(f"{text.held_out.corpus} has no text with both known words and a known label")
+            if skipped := len(found.sizes) - len(held_out):
+                unknown = "without known words or without a known label"
+                log.warning("%s: skipped %s %s", text.held_out.corpus, pluralise(skipped, "text"), unknown)
+        return cls(features, examples, held_out, several, source, rows, numbers)
 
     def choose(self, config: RunConfig) -> RunConfig:
         """Choose the model, the loss and the learning rate that are not given. Say so if texts have several labels."""
@@ -154,6 +164,11 @@ class LabelledExamples:
         size = classes if kind == "direct" else settings.vector_size
         chosen = replace(settings, loss=loss, alpha=alpha, vector_size=size)
         return replace(config, settings=chosen, labels=replace(options, classifier=kind, several=self.several))
+
+
+def _prefix_of(text: ReadText, options: LabelOptions) -> str:
+    """Return what labels begin with in the lines of a text."""
+    return OWN_PREFIX if isinstance(text.corpus, LabelledTexts) else options.label_prefix
 
 
 def initialise_labels(
@@ -206,10 +221,12 @@ class LabelRun(Run):
         return plan_examples(self.settings, initial, self._labelled.examples, self.features.rows, is_direct)
 
     def _hold_out(self) -> tuple[float, Callable[[], float]]:
-        """Return the share of the texts to train on, and a function that returns the accuracy on the rest."""
-        examples = self._labelled.examples
-        trained = len(examples) - max(1, round(HELD_OUT_SHARE * len(examples)))
-        held_out = examples.part(trained, len(examples))
+        """Return the share of the texts to train on, and a function that returns the accuracy on held-out texts."""
+        examples, held_out = self._labelled.examples, self._labelled.held_out
+        trained = len(examples)
+        if held_out is None:
+            trained -= max(1, round(HELD_OUT_SHARE * trained))
+            held_out = examples.part(trained, len(examples))
         texts = np.repeat(np.arange(len(held_out)), np.diff(held_out.label_starts))
 
         def accuracy() -> float:
