@@ -68,7 +68,7 @@ class Plan:
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids or examples, 0 to 1, but at least one."""
         if self.examples is not None and self.chunk_starts is not None:
-            examples = self.examples.take(np.arange(max(1, int(share * len(self.examples)))))
+            examples = self.examples.part(0, max(1, int(share * len(self.examples))))
             starts = np.append(self.chunk_starts[self.chunk_starts < len(examples)], len(examples))
             return replace(self, examples=examples, chunk_starts=starts, tokens_before=examples.starts[starts])
         stop = max(1, int(share * len(self.ids)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,18 +13,21 @@ from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
+from w2v.system.files import temporary_folder
 from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TypeRows, hashes_of, idf_weights
-from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID, Lookup
-from w2v.text.idstore import IdStore, TypeCounts
+from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
+from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
 from w2v.text.subwords import Subwords
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import Vocabulary, extend_vocabulary
 from w2v.text.words import Words
 
 NGRAM_FACTOR = 0.6  # of the weights of n-grams of words with idf pooling (bench/NOTES.md)
 LETTERS_FACTOR = 0.25  # of the weights of n-grams of characters
 NGRAM_MULTIPLIER = 116049371  # of the hash of word n-grams, as in fastText
 NGRAM_ROWS = "text_ngrams"  # a tensor in files: the rows of the buckets
+END = Words.of([SENTENCE_END_WORD])
+IDS_AT_ONCE, TEXTS_AT_ONCE, ROWS_AT_ONCE = 1 << 18, 1 << 10, 1 << 22  # so that what is computed of them fits in memory
 TINY = 1e-30  # instead of the norm 0 of a text whose words all occur in every text of the training
 
 
@@ -56,12 +60,13 @@ class Examples:
     def __len__(self) -> int:
         return len(self.importance)
 
-    def take(self, texts: NDArray[np.int64]) -> Examples:
-        """Return these texts, in this order."""
-        starts, places = _ranges(self.starts, texts)
-        label_starts, label_places = _ranges(self.label_starts, texts)
-        labels, importance = self.labels[label_places], self.importance[texts]
-        return Examples(starts, self.rows[places], self.weights[places], label_starts, labels, importance)
+    def part(self, first: int, end: int) -> Examples:
+        """Return the texts from number `first` up to `end`. They share the memory of these examples."""
+        rows = slice(self.starts[first], self.starts[end])
+        labels = slice(self.label_starts[first], self.label_starts[end])
+        starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
+        own = self.rows[rows], self.weights[rows], label_starts, self.labels[labels]
+        return Examples(starts, *own, self.importance[first:end])
 
     def balanced(self, classes: int) -> Examples:
         """Return the texts with an importance that gives each of the classes, their labels, the same sum."""
@@ -128,32 +133,55 @@ class Features:
     buckets: NDArray[np.int32]
     factors: NDArray[np.float32] | None
 
+    @classmethod
+    def choose(
+        cls,
+        types: TypeCounts,
+        options: LabelOptions,
+        prefix: str | None = None,
+        before: Features | None = None,
+        *,
+        min_count: int = 1,
+        max_vocab: int | None = None,
+        subwords: Subwords | None = None,
+        buckets: int = 2_000_000,
+    ) -> tuple[Features, NDArray[np.int64], NDArray[np.int64]]:
+        """Choose the words and the labels of texts. `find` adds rows of n-grams, and `with_idf` the idf.
+
+        Args:
+            types: The types of the texts.
+            options: The options of the classifier.
+            prefix: What labels begin with in these texts; by default, the prefix of the options.
+            before: The features of the classifier that is continued.
+            min_count, max_vocab: See extend_vocabulary.
+            subwords: See the attribute.
+            buckets: The number of buckets that n-grams are hashed into.
+
+        Returns:
+            The features; the row of each row of `before`, int64 (V + B,), and the number of each of its labels,
+            int64 (L,).
+
+        Raises:
+            NothingToTrain: There are no labels or no words.
+        """
+        prefix = options.label_prefix if prefix is None else prefix
+        words, counts = types_of(types), types.counts
+        is_label, is_word = _labels_and_words(words, counts, prefix, min_count)
+        old_words, old_labels, old_buckets = None, None, np.empty(0, np.int32)
+        if before:
+            old_words, old_labels, old_buckets = before.vocabulary, before.labels, before.buckets
+        own = words.take(np.flatnonzero(is_word)), counts[is_word]
+        vocabulary, rows = extend_vocabulary(old_words, *own, min_count, max_vocab)
+        names = Words.of([label_of(token, prefix) for token in words.take(np.flatnonzero(is_label))])
+        labels, numbers = extend_vocabulary(old_labels, names, counts[is_label])
+        rows = np.append(rows, len(vocabulary) + np.arange(len(old_buckets)))
+        more = options.word_ngrams, subwords, options.label_prefix, old_buckets, None
+        return cls(vocabulary, labels, buckets, *more), rows, numbers
+
     @property
     def rows(self) -> int:
         """The number of rows, V + B."""
         return len(self.vocabulary) + len(self.buckets)
-
-    def united(
-        self, types: Words, counts: NDArray[np.int64], prefix: str, min_count: int
-    ) -> tuple[Features, NDArray[np.int64], NDArray[np.int64]]:
-        """Add the words and the labels of a text.
-
-        Args:
-            types, counts: The word of each id, and how often it occurs.
-            prefix: What labels begin with in the text.
-            min_count: How often a new word must occur.
-
-        Returns:
-            The new features; the new row of each old row, int64 (V + B,), and the new number of each old label,
-            int64 (L,).
-        """
-        is_label, is_word = _labels_and_words(types, counts, prefix, min_count)
-        vocabulary, word_rows = _united(self.vocabulary, _most_frequent(types, counts, is_word))
-        written = _most_frequent(types, counts, is_label)
-        named = Vocabulary([label_of(token, prefix) for token in written.words], written.counts)
-        labels, label_numbers = _united(self.labels, named)
-        rows = np.append(word_rows, np.arange(len(self.buckets)) + len(vocabulary))
-        return replace(self, vocabulary=vocabulary, labels=labels), rows, label_numbers
 
     @property
     def row_of_bucket(self) -> NDArray[np.int32]:
@@ -163,44 +191,42 @@ class Features:
         return rows
 
     def find(
-        self, types: Words, pieces: Iterable[NDArray[np.uint32]], prefix: str | None = None, add: bool = False
+        self, store: IdStore, prefix: str | None = None, add: bool = False, folder: Path | None = None
     ) -> tuple[Features, RowCounts]:
         """Find the rows and the labels of texts.
 
         Args:
-            types: The word of each id; see `types_of`.
-            pieces: The ids of the texts, in pieces.
+            store: The texts.
             prefix: What labels begin with in these texts; by default, `label_prefix`.
             add: Whether n-grams without a row get one.
+            folder: The folder for a temporary file with the rows.
 
         Returns:
             These features, with the new rows, and the rows of the texts.
         """
-        row_of_bucket, row_count = self.row_of_bucket, self.rows
-        own = Lookup(*_padded(self.vocabulary.words)).rows(types.with_padding(), types.offsets)
+        types, row_of_bucket, row_count = types_of(store), self.row_of_bucket, self.rows
         labels = self.label_lookup(prefix)(types)
         if add and self.subwords:
             buckets = np.unique(self.subwords.ngram_buckets(types.take(np.flatnonzero(labels == NO_LABEL)))[1])
             new = buckets[row_of_bucket[buckets] < 0]
             row_of_bucket[new] = np.arange(row_count, row_count + len(new))
             row_count += len(new)
-        known, none = (
-            self.type_rows(types, own, labels, row_of_bucket),
-            self.type_rows(Words.of([]), own[:0], labels[:0], row_of_bucket),
-        )
+        known = self.type_rows(types, self.vocabulary.words.rows_of(types), labels, row_of_bucket)
+        none = self.type_rows(Words.of([]), labels[:0], labels[:0], row_of_bucket)
         finder = TextRows(self.word_ngrams, row_of_bucket, row_count, add)
-        found = _join([RowCounts(*finder.find(ids, known, none)) for ids in _whole_texts(pieces)])
+        pieces = _whole_texts(store.pieces(IDS_AT_ONCE))
+        found = _join((RowCounts(*finder.find(ids, known, none)) for ids in pieces), temporary_folder(folder))
         buckets = np.flatnonzero(row_of_bucket >= 0).astype(np.int32)
         return replace(self, buckets=buckets[np.argsort(row_of_bucket[buckets])]), found
 
     def label_lookup(self, prefix: str | None = None) -> Callable[[Words], NDArray[np.int32]]:
         """Return a function that returns the label of each of n words, NO_LABEL or IGNORED_LABEL: int32 (n,)."""
         prefix = self.label_prefix if prefix is None else prefix
-        lookup = Lookup(*_padded(Words.of([label_token(label, prefix) for label in self.labels.words])))
+        lookup = Words.of([label_token(label, prefix) for label in self.labels.words]).lookup()
         start = prefix.encode()
 
         def labels_of(words: Words) -> NDArray[np.int32]:
-            labels: NDArray[np.int32] = lookup.rows(*_padded(words))
+            labels: NDArray[np.int32] = lookup.rows(words.with_padding(), words.offsets)
             labels[words.start_with(start) & (labels < 0)] = IGNORED_LABEL
             return labels
 
@@ -230,11 +256,7 @@ class Features:
         return hashes_of(words.blob, words.offsets), *ngrams
 
     def with_idf(
-        self,
-        found: RowCounts,
-        types: Words,
-        before: NDArray[np.float32] | None = None,
-        rows: NDArray[np.int64] | None = None,
+        self, found: RowCounts, types: TypeCounts, before: Features | None, rows: NDArray[np.int64]
     ) -> Features:
         """Return these features with the idf of each row among N texts, ln((N + 1) / df).
 
@@ -242,35 +264,68 @@ class Features:
 
         Args:
             found: The rows of the texts.
-            types: The words of the texts.
-            before, rows: The factors of the model that is continued, and its rows here.
+            types: The types of the texts.
+            before: The features of the classifier that is continued, or None.
+            rows: The row here of each of its rows.
         """
-        texts = np.bincount(found.rows, minlength=self.rows)
+        texts = np.zeros(self.rows, np.int64)
+        for first in range(0, len(found.rows), ROWS_AT_ONCE):
+            texts += np.bincount(found.rows[first : first + ROWS_AT_ONCE], minlength=self.rows)
         idf = np.log((len(found.sizes) + 1) / np.maximum(texts, 1))
         idf[len(self.vocabulary) :] *= NGRAM_FACTOR
         if self.subwords:
-            letters = self.row_of_bucket[np.unique(self.subwords.ngram_buckets(types)[1])]
+            letters = self.row_of_bucket[np.unique(self.subwords.ngram_buckets(types_of(types))[1])]
             idf[letters[letters >= 0]] *= LETTERS_FACTOR / NGRAM_FACTOR
-        if before is not None:
-            idf[rows] = before
+        if before:
+            idf[rows] = before.factors
         return replace(self, factors=idf.astype(np.float32))
 
     @cached_property
     def _end_row(self) -> int:
         """The row of the word </s>, or -1."""
-        return int(Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0])
+        return int(self.vocabulary.words.rows_of(END)[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row other than the row of </s>, bool (N,)."""
         before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
         return np.diff(before) > 0
 
-    def examples(self, found: RowCounts, importance: NDArray[np.float32] | None = None) -> Examples:
-        """Return the texts that have words and labels as examples. `importance`, (N,), is 1 by default."""
+    def examples(
+        self,
+        found: RowCounts,
+        importance: NDArray[np.float32] | None = None,
+        seed: int | None = None,
+        folder: Path | None = None,
+    ) -> Examples:
+        """Return the texts that have words and labels as examples.
+
+        Args:
+            found: The rows of N texts.
+            importance: The weights of the texts, (N,), which are scaled to a mean of 1; by default, all are the same.
+                Texts of weight 0 are left out.
+            seed: The seed of a random order of the texts; by default, they stay in order.
+            folder: The folder for a temporary file with the rows and their weights.
+        """
         importance = np.ones(len(found.sizes), np.float32) if importance is None else importance
-        texts = Examples(found.starts, found.rows, self.weights(found), found.label_starts, found.labels, importance)
-        usable = self.have_words(found) & (np.diff(found.label_starts) > 0) & (importance > 0)
-        return texts.take(np.flatnonzero(usable))
+        usable = np.concatenate([self.have_words(part) for part in found.parts(TEXTS_AT_ONCE)])
+        usable &= (np.diff(found.label_starts) > 0) & (importance > 0)
+        order = np.flatnonzero(usable)
+        if seed is not None:
+            order = order[np.random.default_rng(seed).permutation(len(order))]
+        starts = starts_of(np.diff(found.starts)[order])
+        new_starts = np.empty(len(usable), np.int64)
+        new_starts[order] = starts[:-1]
+        folder, first = temporary_folder(folder), 0
+        rows, weights = (temporary_array(int(starts[-1]), kind, folder) for kind in (np.int32, np.float32))
+        for part in found.parts(TEXTS_AT_ONCE):
+            texts = np.flatnonzero(usable[first : first + len(part.sizes)])
+            own, places = _ranges(part.starts, texts)
+            to = np.repeat(new_starts[first + texts] - own[:-1], np.diff(own)) + np.arange(own[-1])
+            rows[to], weights[to] = part.rows[places], self.weights(part)[places]
+            first += len(part.sizes)
+        label_starts, places = _ranges(found.label_starts, order)
+        scaled = importance[order] / importance[order].mean(dtype=np.float64) if len(order) else importance[order]
+        return Examples(starts, rows, weights, label_starts, found.labels[places], scaled.astype(np.float32))
 
     def weights(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the factor of each row in the sum over the rows of its text, float32 (n,).
@@ -285,7 +340,7 @@ class Features:
     def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
         words = [word.decode(errors="replace") for word in (*text, SENTENCE_END_WORD)]
-        rows_of_words = Lookup(*_padded(Words.of(self.vocabulary.words))).rows(*_padded(Words.of(words))).tolist()
+        rows_of_words = self.vocabulary.words.rows_of(Words.of(words)).tolist()
         hashes, starts, buckets = self.hashes(Words.of(words))
         row_of_bucket, found = self.row_of_bucket, dict[int, dict[str, None]]()
         for at, word in enumerate(words):
@@ -329,7 +384,9 @@ class Features:
             "label_counts": np.int64,
             "text_buckets": np.int32,
         }
-        kinds |= {"idf": np.float32} if options.pooling == "idf" else {}
+        if ("idf" in tensors) != (options.pooling == "idf"):
+            raise W2VError(f"damaged: it has pooling {options.pooling}, and {'an' if 'idf' in tensors else 'no'} idf")
+        kinds |= {"idf": np.float32} if "idf" in tensors else {}
         found = {name: tensors.get(name, np.empty(0)) for name in kinds}
         buckets, rows = found["text_buckets"], len(vocabulary) + len(found["text_buckets"])
         if (
@@ -349,12 +406,11 @@ class TextFinder:
     """Finds the rows of new texts. Any thread may call it."""
 
     def __init__(self, features: Features) -> None:
-        self._features, words = features, Words.of(features.vocabulary.words)
-        self._lookup, self._row_of_bucket = Lookup(*_padded(words)), features.row_of_bucket
+        self._features, words = features, features.vocabulary.words
+        self._lookup, self._row_of_bucket = words.lookup(), features.row_of_bucket
         self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
-        types = Words.of([SENTENCE_END_WORD]).concat(words)
-        own = np.append(self._lookup.rows(*_padded(types))[:1], np.arange(len(words), dtype=np.int32))
-        self._types = features.type_rows(types, own, np.full_like(own, NO_LABEL), self._row_of_bucket)
+        own = np.append(words.rows_of(END), np.arange(len(words), dtype=np.int32))
+        self._types = features.type_rows(END.concat(words), own, np.full_like(own, NO_LABEL), self._row_of_bucket)
 
     def find(self, text: bytes, prefix: str | None = None) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
@@ -375,46 +431,11 @@ class TextFinder:
         return found
 
 
-def read_features(
-    store: IdStore,
-    options: LabelOptions,
-    *,
-    min_count: int = 1,
-    max_vocab: int | None = None,
-    subwords: Subwords | None = None,
-    buckets: int = 2_000_000,
-    prefix: str | None = None,
-) -> tuple[Features, RowCounts]:
-    """Choose the words, the n-grams and the labels of texts, and return them with the rows of the texts.
-
-    Args:
-        store: The texts.
-        options: The options of the classifier.
-        min_count, max_vocab: See Vocabulary.from_store.
-        subwords: See Features.
-        buckets: The number of buckets that n-grams are hashed into.
-        prefix: What labels begin with in these texts; by default, the prefix of the options.
-
-    Raises:
-        NothingToTrain: No text has a label, or no word is frequent enough.
-    """
-    types, prefix = types_of(store), options.label_prefix if prefix is None else prefix
-    is_label, is_word = _labels_and_words(types, store.counts, prefix, min_count)
-    written = _most_frequent(types, store.counts, is_label)
-    labels = Vocabulary([label_of(token, prefix) for token in written.words], written.counts)
-    features, found = Features(
-        _most_frequent(types, store.counts, is_word, max_vocab), labels, buckets, options.word_ngrams,
-        subwords, options.label_prefix, np.empty(0, np.int32), None,
-    ).find(types, store.pieces(), prefix, add=True)  # fmt: skip
-    return features.with_idf(found, types) if options.pooling == "idf" else features, found
-
-
 def types_of(store: TypeCounts) -> Words:
     """Return the word of each id of a text; the end of a text is the word </s>, as in fastText."""
-    blob = np.append(np.frombuffer(SENTENCE_END_WORD, np.uint8), store.types.blob)
     offsets = store.types.offsets + len(SENTENCE_END_WORD)
     offsets[SENTENCE_END_ID] = 0
-    return Words(blob, offsets)
+    return Words(np.append(END.blob, store.types.blob), offsets)
 
 
 def _labels_and_words(
@@ -426,9 +447,9 @@ def _labels_and_words(
     """
     starts = types.start_with(prefix.encode())
     is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix without a name is neither
-    is_word = ~starts & (counts >= max(1, min_count))
+    is_word = ~starts & (counts > 0)
     is_word[PRUNED_TYPE] = False
-    is_word[np.flatnonzero(Lookup(*_padded(Words.of([SENTENCE_END_WORD]))).rows(*_padded(types)) == 0)[1:]] = False
+    is_word[np.flatnonzero(END.rows_of(types) == 0)[1:]] = False  # </s> as a word of the text
     if not is_label.any() and prefix == OWN_PREFIX:
         raise NothingToTrain("no text has a label: all of them are missing")
     if not is_label.any():
@@ -436,33 +457,9 @@ def _labels_and_words(
             f"no word begins with {prefix}: write the labels into the lines, as in {prefix}sport, or name the columns "
             "of a table with --column and --labels (column=, labels=)"
         )
-    if not is_word.any():
+    if not np.any(counts[is_word] >= min_count):
         raise NothingToTrain(f"no word occurs at least {pluralise(min_count, 'time')}: lower --min-count (min_count=)")
     return is_label, is_word
-
-
-def _united(old: Vocabulary, new: Vocabulary) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """Add the words and counts of a vocabulary to an old one. Return it, and the new row of each old word."""
-    places = Lookup(*_padded(old.words)).rows(*_padded(new.words))
-    counts = old.counts.copy()
-    counts[places[places >= 0]] += new.counts[places >= 0]
-    counts = np.append(counts, new.counts[places < 0])
-    words = old.words.concat(new.words.take(np.flatnonzero(places < 0)))
-    order = np.argsort(-counts, kind="stable")
-    return Vocabulary(words.take(order), counts[order]), np.argsort(order, kind="stable")[: len(old)]
-
-
-def _most_frequent(
-    types: Words, counts: NDArray[np.int64], chosen: NDArray[np.bool_], size: int | None = None
-) -> Vocabulary:
-    """Return the chosen types, the most frequent first."""
-    ids = np.flatnonzero(chosen)
-    ids = ids[np.argsort(-counts[ids], kind="stable")][:size]
-    return Vocabulary(types.take(ids), counts[ids])
-
-
-def _padded(words: Words) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return words.with_padding(), words.offsets
 
 
 def _whole_texts(pieces: Iterable[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint32]]:
@@ -478,20 +475,21 @@ def _whole_texts(pieces: Iterable[NDArray[np.uint32]]) -> Iterator[NDArray[np.ui
         yield np.append(rest, np.uint32(SENTENCE_END_ID))
 
 
-def _join(parts: list[RowCounts]) -> RowCounts:
-    """Return consecutive texts together."""
-    return RowCounts(
-        starts=np.append(0, np.cumsum(np.concatenate([np.diff(part.starts) for part in parts]))),
-        rows=np.concatenate([part.rows for part in parts]),
-        counts=np.concatenate([part.counts for part in parts]),
-        sizes=np.concatenate([part.sizes for part in parts]),
-        label_starts=np.append(0, np.cumsum(np.concatenate([np.diff(part.label_starts) for part in parts]))),
-        labels=np.concatenate([part.labels for part in parts]),
-    )
+def _join(parts: Iterable[RowCounts], folder: Path) -> RowCounts:
+    """Return consecutive texts together. The arrays are mapped to files in a folder."""
+    kinds = np.int64, np.int32, np.int32, np.int64, np.int64, np.int32
+    columns = ((np.diff(part[0]), *part[1:4], np.diff(part[4]), part[5]) for part in parts)
+    lengths, rows, counts, sizes, label_counts, labels = concatenate_in_files(columns, kinds, folder)
+    return RowCounts(starts_of(lengths), rows, counts, sizes, starts_of(label_counts), labels)
+
+
+def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where ranges of these lengths begin when they follow each other, and where the last one ends."""
+    return np.append(0, np.cumsum(lengths))
 
 
 def _ranges(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where chosen ranges begin when they follow each other, and the places of all their items."""
     lengths = np.diff(starts)[chosen]
-    new_starts = np.append(0, np.cumsum(lengths))
+    new_starts = starts_of(lengths)
     return new_starts, np.repeat(starts[chosen] - new_starts[:-1], lengths) + np.arange(new_starts[-1])

@@ -168,6 +168,13 @@ class LabelledTexts:
             yield " ".join([*tokens, words_of(text, where)])
 
 
+def with_labels(texts: Any, column: str | None = None) -> Any:
+    """Return a pair of texts and their labels as LabelledTexts, see LabelledTexts.of_lists, and others as they are."""
+    if isinstance(texts, tuple) and len(texts) == 2:
+        return LabelledTexts.of_lists(texts[0], texts[1], column=column)
+    return texts
+
+
 def labels_of(own: Any, where: str) -> list[str]:
     """Return the labels of a text: of a label, a list of labels, or a missing value. Whole numbers become text.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, pluralise
-from w2v.text._text import PADDING, take_words, word_hashes
+from w2v.text._text import PADDING, Lookup, take_words, word_hashes
 
 # The type of a model's words: text, or whole numbers, such as ids of items, in decimal digits.
 KeyType = Literal["str", "int"]
@@ -123,6 +123,14 @@ class Words(Sequence[str]):
     def with_padding(self) -> NDArray[np.uint8]:
         """Return the blob followed by PADDING, uint8."""
         return np.append(self.blob, np.frombuffer(PADDING, np.uint8))
+
+    def lookup(self) -> Lookup:
+        """Return a hash table that finds the rows of these words."""
+        return Lookup(self.with_padding(), self.offsets)
+
+    def rows_of(self, words: Words) -> NDArray[np.int32]:
+        """Return the row here of each of n other words, or -1: int32 (n,)."""
+        return self.lookup().rows(words.with_padding(), words.offsets)
 
     def take(self, rows: NDArray[np.int64]) -> Words:
         """Return the words of these rows, in this order."""

@@ -12,11 +12,11 @@ from w2v.errors import SettingsError
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown, with_parameters_of
 from w2v.progress import Report
-from w2v.settings import RENAMED
+from w2v.settings import RENAMED, Freeze
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelledTexts, LabelOptions
+from w2v.text.labels import LabelledTexts, LabelOptions, with_labels
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.classifier import Classifier
 from w2v.training.config import RunConfig
@@ -33,8 +33,9 @@ class Arguments(ReadingOptions, LabelOptions, Settings):
     labels: Any = field(default=None, kw_only=False)
     sample_weight: ArrayLike | None = None
     continue_from: Classifier | PathLike | None = None
+    held_out: Any = None
     init: KeyedVectors | Model | PathLike | None = None
-    phrases: bool | PathLike = RunConfig.phrases
+    freeze: Freeze | None = RunConfig.freeze
     checkpoint: PathLike | CheckpointFolder | None = None
     checkpoint_every: str = RunConfig.checkpoint_every
     notes: Mapping[str, Any] | None = None
@@ -50,12 +51,16 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
         texts: The texts, as for `train`. In files, and in texts without `labels`, words that begin with `label_prefix`
             are the labels of their line. An iterable is read once.
         labels: The labels of the texts: a string, or a list of strings, for each. For a table, the name of its column.
-        sample_weight: The weight of each text, 0 or more: a factor of the learning rate.
+        sample_weight: The weight of each text, 0 or more, relative to the others: weights are scaled to a mean of 1,
+            and then are factors of the learning rate. Texts of weight 0 are left out.
         continue_from: A classifier to continue, or its .safetensors file, with more texts and perhaps new labels. The
             run has its settings, unless you give others.
+        held_out: With stop_early, texts that score the classifier after each epoch, instead of a tenth of the texts: a
+            pair of texts and their labels, or texts with labels as in `texts`.
         init: KeyedVectors, or a file in any format, with vectors for words of an embedded classifier to start with.
+        freeze: "inputs" keeps the vectors from `init` unchanged, and trains only the other rows and the output layer.
         column: The column of a table with the texts.
-        checkpoint, checkpoint_every, notes, ignore_memory, progress, phrases: See `train`.
+        checkpoint, checkpoint_every, notes, ignore_memory, progress: See `train`.
 
     The other arguments are settings, which `w2v classify --help-all` describes.
 
@@ -66,6 +71,7 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
     refuse_unknown(given, [each.name for each in fields(Arguments)], RENAMED)
     sample_weight = given.pop("sample_weight", None)
     opened: dict[str, Any] = {"checkpoint": given.get("checkpoint"), "progress": given.pop("progress", None)}
+    opened["held_out"] = with_labels(given.pop("held_out", None), given.get("column"))
     corpus: Any = texts
     if isinstance(labels, str):
         given["labels"] = labels
@@ -73,7 +79,7 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
         corpus = LabelledTexts.of_lists(texts, labels, sample_weight, given.pop("column", None))
     if sample_weight is not None and not isinstance(corpus, LabelledTexts):
         raise SettingsError("sample_weight needs labels: give a list of them")
-    given["notes"] = dict(given.get("notes") or {})
+    given |= {"notes": dict(given.get("notes") or {}), "held_out": opened["held_out"] is not None}
     source = open_label_source(given.get("continue_from"), given.get("init"))
     config = RunConfig.from_options({**given, "classify": True}, source)
     with open_training(config, corpus, views="words", source=source, **opened) as training:

@@ -37,7 +37,7 @@ REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every
 # Options that have no effect if the run takes its words, matrices and settings from a model.
 EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("vocabulary", "preset")
 # Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
-OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset")
+OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset", "held_out")
 OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
 # Other defaults for a classifier.
 LABEL_SETTINGS: dict[str, Any] = {
@@ -148,8 +148,12 @@ class RunConfig:
             if _checked_flag("classify", given.get("classify", False)):
                 size = {"vector_size": source.vector_size} if isinstance(source, KeyedVectors) else {}
                 label_options = label_options_of(labels, size | settings)
+                if freeze == "outputs":
+                    raise SettingsError("freeze outputs: only words have such rows: choose inputs")
                 preset = LABEL_SETTINGS | preset
             resolved = settings_of_run(source, preset | settings, vocab, freeze)
+        if given.get("held_out") and not resolved.stop_early:
+            raise SettingsError(f"{display_name('held_out')} has no effect without {display_name('stop_early')}")
         walk_options = WalkOptions(**walks) if is_graph else None
         return cls(
             settings=resolved,

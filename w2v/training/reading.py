@@ -45,6 +45,7 @@ class ReadText:
         types_checksum: The checksum of the types and their counts; "" until `identify` is called.
         ranks: The ranks that train.
         seconds: The time spent on reading.
+        held_out: The texts that score a classifier after each epoch; None if they are a part of this text.
     """
 
     store: IdStore
@@ -55,20 +56,29 @@ class ReadText:
     types_checksum: str = ""
     ranks: OneProcess = field(default_factory=OneProcess)
     seconds: float = 0.0
+    held_out: ReadText | None = None
+
+    @property
+    def held_out_checksum(self) -> str:
+        """The checksum of the held-out texts; "" without them."""
+        return self.held_out.checksum if self.held_out else ""
 
     def identify(self) -> None:
         """Compute the checksums of the text. Each of several ranks has only a part of it, and only its types."""
         weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts) else ""
         self.checksum = self.store.checksum() + weights if self.types is self.store else ""
         self.types_checksum = self.types.types_checksum()
+        if self.held_out:
+            self.held_out.identify()
 
     def check_same_text(self, checkpoint: Checkpoint) -> None:
         """Raise W2VError if a checkpoint belongs to a run with another text. Call `identify` before."""
         before = checkpoint.resume_info
-        stored, found = {"words": before.types_checksum}, {"words": self.types_checksum}
+        stored = {"words": before.types_checksum, "held-out texts": before.held_out_checksum}
+        found = {"words": self.types_checksum, "held-out texts": self.held_out_checksum}
         if before.checksum and self.checksum:  # several ranks compare only the types
             stored["text"], found["text"] = before.checksum, self.checksum
-        remedy = f"name its text and phrases instead of {self.corpus}, or start a new run"
+        remedy = f"name its text and other files instead of {self.corpus}, or start a new run"
         identity = checkpoint.identity
         check_identity(checkpoint.path, replace(identity, inputs=stored), replace(identity, inputs=found), remedy)
 

@@ -33,7 +33,7 @@ from w2v.system.files import PathLike
 from w2v.system.version import __version__
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelledTexts
+from w2v.text.labels import LabelledTexts, with_labels
 from w2v.text.tagging import TaggedTexts
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
@@ -157,6 +157,7 @@ def open_training(
     checkpoint: PathLike | CheckpointFolder | None = None,
     replace_checkpoints: bool = False,
     check_items: Callable[[Vocabulary], None] | None = None,
+    held_out: Source | Corpus | LabelledTexts | None = None,
     ranks: OneProcess | None = None,
     progress: Report | None = None,
 ) -> Training:
@@ -172,6 +173,7 @@ def open_training(
         checkpoint: The folder for checkpoints.
         replace_checkpoints: Whether checkpoints of another run may be removed.
         check_items: A function that raises W2VError if an output cannot store the items of a vocabulary.
+        held_out: Texts that score a classifier after each epoch; see `train_classifier`.
         ranks: The ranks that train; by default, only this process.
         progress: See `train`.
 
@@ -203,6 +205,9 @@ def open_training(
         *_, settings_of_last = settings_of_views(views, config.settings).values()  # items may not suit its n-grams
         text = read_text(replace(config, settings=settings_of_last), corpus, **more)
         stack.enter_context(text.store)
+        if held_out is not None:
+            text.held_out = read_text(config, held_out, **more | {"checkpoints": []})
+            stack.enter_context(text.held_out.store)
         with ranks.collective_errors():
             if not resumed:
                 views = choose_views(views, config.settings, text.types)
@@ -424,6 +429,7 @@ def resume(
     *,
     labels: Iterable[Any] | None = None,
     sample_weight: Any = None,
+    held_out: Any = None,
     phrases: bool | PathLike = False,
     cache: PathLike | None = None,
     notes: Mapping[str, Any] | None = None,
@@ -440,6 +446,7 @@ def resume(
         folder: The `checkpoint` folder of `train`, or the result of `latest_checkpoints`.
         corpus: The same text as before; it may have been moved.
         labels, sample_weight: The same as before, for a classifier of texts in memory; see `train_classifier`.
+        held_out: The same as before; see `train_classifier`.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
         notes: JSON values that replace the notes of the run.
@@ -465,6 +472,7 @@ def resume(
         others = {"notes": first.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
         config = resumed_config(checkpoints, phrases, cache, **others)
     resources: dict[str, Any] = {"checkpoint": run_folder(checkpoints), "ranks": ranks, "progress": progress}
+    resources["held_out"] = with_labels(held_out)
     texts = corpus if labels is None else LabelledTexts.of_lists(corpus, labels, sample_weight)
     with open_training(config, texts, resume_from=checkpoints, **resources) as training:
         training.train(progress)

@@ -114,8 +114,7 @@ class KeyedVectors:
     @cached_property
     def lookup(self) -> Lookup:
         """Finds the rows of the words of a text, without making a str of each."""
-        words = Words.of(self._words)
-        return Lookup(words.with_padding(), words.offsets)
+        return Words.of(self._words).lookup()
 
     @property
     def vectors(self) -> NDArray[np.float32]:
