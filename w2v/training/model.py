@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -466,6 +466,18 @@ class Model(HasVectors):
             SettingsError: The loss of the model does not allow this kind.
         """
         return replace(self, views=self.views | {WORD_VIEW: self._words.with_vectors(kind)})
+
+
+AnyModel: TypeAlias = Model | View | PathLike
+
+
+def view_of_words(model: AnyModel) -> View:
+    """Return the view of words of a model or of its file. A view is returned unchanged.
+
+    Raises:
+        W2VError: The file cannot be read or has no output layer.
+    """
+    return model if isinstance(model, View) else Model.of(model).views[WORD_VIEW]
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
