@@ -144,6 +144,7 @@ def test_evaluate_scores_and_compares_classifiers() -> None:
     shown = run("evaluate", "table.safetensors", "table.safetensors", "--labelled", "test.csv", *columns).stdout
     for expected in ("macro F1", "calibration error", "home town", "most confused", "McNemar's exact test"):
         assert expected in shown
+    assert shown.count("labels of table.safetensors:") == 2
     assert "--labels has no effect without --labelled" in run("evaluate", "m", "--labels", "topic", code=2).stderr
     assert "--lower has no effect with --labelled" in run("evaluate", "m", "--labelled", "t", "--lower", code=2).stderr
 

@@ -56,7 +56,7 @@ ANALOGY_FORMULA: dict[Method, str] = {
 
 def print_json(result: object) -> None:
     """Print a dictionary or dataclass as one JSON object on one line. Infinity and NaN become null."""
-    values = msgspec.to_builtins(result, enc_hook=lambda number: number.item())  # the hook is for NumPy's numbers
+    values = msgspec.to_builtins(result, enc_hook=lambda value: value.tolist())  # the hook is for NumPy's types
     # json escapes all characters that could control a terminal, and paths that are not UTF-8.
     click.echo(json.dumps(_without_infinities(values)))
 
@@ -148,8 +148,7 @@ def print_classifier(metrics: Mapping[str, Any]) -> None:
 
 def label_values(scores: LabelScores) -> dict[str, Any]:
     """Return the scores of a classifier for --json: without the result of each text."""
-    values = {each.name: getattr(scores, each.name) for each in fields(scores) if each.name != "correct"}
-    return values | {"confusion": None if scores.confusion is None else scores.confusion.tolist()}
+    return {each.name: getattr(scores, each.name) for each in fields(scores) if each.name != "correct"}
 
 
 def print_label_scores(
@@ -177,6 +176,8 @@ def print_label_scores(
     totals.append(("without known words", *(f"{one.without_words:,}" for one in results)))
     print_table(totals, ("", *names))
     for name, one in zip(names, results, strict=True):
+        if len(names) > 1:
+            print_line(f"labels of {name}:")
         if one.unknown_labels:
             print_line(f"{name} lacks {pluralise(one.unknown_labels, 'label')} of the texts, which it cannot predict")
         _print_labels(one)
@@ -226,27 +227,22 @@ def print_explanation(explanation: Explanation) -> None:
 
 def print_trial(latest: Trial, tuner: Tuner) -> None:
     """Print one line about a trial of tuning on standard error, where progress is shown."""
-    settings = " ".join(f"{name}={format_value(value)}" for name, value in tuner.changed(latest.choices).items())
-    say(
-        f"trial {len(tuner.trials)}: score {_percentage(latest.score)}, best {_percentage(tuner.score)}, with "
-        f"{settings or 'the defaults'}; {latest.share:.0%} of the epochs, seed {latest.seed}, {latest.seconds:.1f} s"
-    )
+    details = f"{latest.share:.0%} of the epochs, seed {latest.seed}, {latest.seconds:.1f} s"
+    _say_trial(len(tuner.trials), latest.score, tuner.score, tuner.changed(latest.choices), details)
 
 
 def print_label_trial(latest: LabelTrial, trials: Sequence[LabelTrial]) -> None:
     """Print one line about a trial of tuning a classifier on standard error."""
-    settings = " ".join(f"{name}={format_value(value)}" for name, value in latest.settings.items())
     whole = max(len(trial.scores) for trial in trials)
     best = max(trial.score for trial in trials if len(trial.scores) == whole)
     dropped = f", dropped after {len(latest.scores)} of {whole} parts" if len(latest.scores) < whole else ""
-    say(
-        f"trial {len(trials)}: score {_percentage(latest.score)}, best {_percentage(best)}, with "
-        f"{settings or 'the defaults'}; {latest.seconds:.1f} s{dropped}"
-    )
+    _say_trial(len(trials), latest.score, best, latest.settings, f"{latest.seconds:.1f} s{dropped}")
 
 
-def _percentage(score: float | None) -> str:
-    return "-" if score is None or not math.isfinite(score) else f"{100 * score:.2f}"
+def _say_trial(number: int, score: float | None, best: float, changed: Mapping[str, Any], details: str) -> None:
+    scores = ["-" if each is None or not math.isfinite(each) else f"{100 * each:.2f}" for each in (score, best)]
+    settings = " ".join(f"{name}={format_value(value)}" for name, value in changed.items())
+    say(f"trial {number}: score {scores[0]}, best {scores[1]}, with {settings or 'the defaults'}; {details}")
 
 
 def print_analogies(result: AnalogyResult) -> None:

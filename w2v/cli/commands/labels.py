@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from w2v.cli import options
-from w2v.cli.commands.training import CHECKPOINTS, IGNORE_MEMORY, run_training
+from w2v.cli.commands.training import OF_RUNS, run_training
 from w2v.cli.console import ProgressPrinter
 from w2v.cli.info import classifier_facts
 from w2v.cli.options import FILE
@@ -62,16 +62,7 @@ OUTPUT = Path(f"model{MODEL_SUFFIX}")
     type=FILE,
     help="With --stop-early: score these texts with labels after each epoch, instead of a tenth of TRAIN.",
 )
-@CHECKPOINTS
-@options.rare_option(
-    "--resume",
-    type=FILE,
-    metavar="DIR",
-    help="Resume a run from the checkpoints in this folder. Name its TRAIN and -o again.",
-)
-@IGNORE_MEMORY
-@options.rare_option("--verbose", is_flag=True, help="Show all settings and measurements at the end.")
-@options.WRITING
+@OF_RUNS
 def classify(verbose: bool, progress: Report, test: Path | None, **given: Any) -> Result:
     """Train a classifier, which predicts the labels of texts.
 

@@ -85,6 +85,18 @@ CHECKPOINTS = options.composed(
         f"never: write a checkpoint only when the run ends or is stopped.  [default: {DEFAULT_INTERVAL}]",
     ),
 )
+OF_RUNS = options.composed(
+    CHECKPOINTS,
+    options.rare_option(
+        "--resume",
+        type=FILE,
+        metavar="DIR",
+        help="Resume a run from the checkpoints in this folder. Name its texts and -o again.",
+    ),
+    IGNORE_MEMORY,
+    options.rare_option("--verbose", is_flag=True, help="Show all settings and measurements at the end."),
+    options.WRITING,
+)
 
 
 @click.command(cls=options.TrainingCommand)
@@ -155,19 +167,10 @@ CHECKPOINTS = options.composed(
     "the output rows of the .safetensors model in --init, so that vectors have its coordinate system (outputs).",
 )
 @JOIN_PHRASES
-@CHECKPOINTS
-@options.rare_option(
-    "--resume",
-    type=FILE,
-    metavar="DIR",
-    help="Resume a run from the checkpoints in this folder. Name its CORPUS and -o again.",
-)
 @options.rare_option(
     "--plot", type=FILE, help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf."
 )
-@IGNORE_MEMORY
-@options.rare_option("--verbose", is_flag=True, help="Show all settings and measurements at the end.")
-@options.WRITING
+@OF_RUNS
 def train(verbose: bool, progress: Report, **given: Any) -> Result:
     """Train word vectors on a CORPUS.
 
@@ -428,31 +431,33 @@ def _tune_classifier(
 ) -> Result:
     """Tune a classifier, save it, and return the result of the command with the `w2v classify` that repeats it."""
     output = output or OUTPUT.with_suffix(MODEL_SUFFIX)
-    labels = LabelOptions(**options.given_options(LabelOptions, given))
-    texts, held_out = options.corpus_of(corpus), given["held_out"]
-    outputs.check_model(output, force, map(Path, [*texts.files, *([held_out] if held_out else [])]), "with -o")
+    train, held_out = options.corpus_of(corpus), given["held_out"] and options.corpus_of([str(given["held_out"])])
+    outputs.check_model(output, force, map(Path, train.files + (held_out.files if held_out else [])), "with -o")
     options.check_classifier_output(output)
-    reading = ReadingOptions(**{name: value for name, value in chosen.items() if name in options_of(ReadingOptions)})
-    test = read_labelled(options.corpus_of([str(held_out)]), labels, reading) if held_out else None
-    own = options.given_options(LabelOptions, given) | chosen
-    for name in ("labels", "column", "encoding", "errors"):
-        own.pop(name, None)
+    labels, reading = (options.given_options(kind, given) for kind in (LabelOptions, ReadingOptions))
+    how, fixed = (LabelOptions(**labels), ReadingOptions(**reading)), labels | chosen
+    not_passed_on = ("labels", "column", "encoding", "errors")  # read_labelled has used them
     result = tune_classifier(
-        *read_labelled(texts, labels, reading),
-        metric=given["metric"],
-        held_out=test,
-        folds=given["folds"],
-        time=given["time"],
+        *read_labelled(train, *how),
+        held_out=read_labelled(held_out, *how) if held_out else None,
         on_trial=None if progress.quiet else print_label_trial,
         progress=progress,
-        **own,
+        metric=given["metric"],
+        folds=given["folds"],
+        time=given["time"],
+        **{name: value for name, value in fixed.items() if name not in not_passed_on},
     )
     outputs.save([(output, outputs.saver(result.model))], force)
-    given_again = options.given_options(LabelOptions, given) | chosen | result.changed
-    command = ["w2v", "classify", *corpus, *options.as_words(given_again, LabelOptions, ReadingOptions, Settings)]
-    metrics = {"output": str(output), "trials": len(result.trials), "metric": given["metric"], "score": result.score}
-    metrics |= {"default_score": result.default_score, "changed_settings": result.changed}
-    return metrics | {"command": join_command(command)}
+    words = options.as_words(fixed | result.changed, LabelOptions, ReadingOptions, Settings)
+    return {
+        "output": str(output),
+        "trials": len(result.trials),
+        "metric": given["metric"],
+        "score": result.score,
+        "default_score": result.default_score,
+        "changed_settings": result.changed,
+        "command": join_command(["w2v", "classify", *corpus, *words]),
+    }
 
 
 def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
