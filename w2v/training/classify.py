@@ -19,6 +19,7 @@ from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelledTexts, LabelOptions, with_labels
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.classifier import Classifier
+from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.model import Model
 from w2v.training.source import vectors_to_start
@@ -41,6 +42,7 @@ class Arguments(ReadingOptions, LabelOptions, Settings):
     notes: Mapping[str, Any] | None = None
     ignore_memory: bool = RunConfig.ignore_memory
     progress: Report | None = None
+    communicator: OneProcess | None = None
 
 
 @with_parameters_of(Arguments)
@@ -60,7 +62,7 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
         init: KeyedVectors, or a file in any format, with vectors for words of an embedded classifier to start with.
         freeze: "inputs" keeps the vectors from `init` unchanged, and trains only the other rows and the output layer.
         column: The column of a table with the texts.
-        checkpoint, checkpoint_every, notes, ignore_memory, progress: See `train`.
+        checkpoint, checkpoint_every, notes, ignore_memory, progress, communicator: See `train`.
 
     The other arguments are settings, which `w2v classify --help-all` describes.
 
@@ -70,6 +72,7 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
     """
     refuse_unknown(given, [each.name for each in fields(Arguments)], RENAMED)
     sample_weight = given.pop("sample_weight", None)
+    ranks = given.pop("communicator", None) or OneProcess()
     opened: dict[str, Any] = {"checkpoint": given.get("checkpoint"), "progress": given.pop("progress", None)}
     opened["held_out"] = with_labels(given.pop("held_out", None), given.get("column"))
     corpus: Any = texts
@@ -80,9 +83,10 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
     if sample_weight is not None and not isinstance(corpus, LabelledTexts):
         raise SettingsError("sample_weight needs labels: give a list of them")
     given |= {"notes": dict(given.get("notes") or {}), "held_out": opened["held_out"] is not None}
-    source = open_label_source(given.get("continue_from"), given.get("init"))
-    config = RunConfig.from_options({**given, "classify": True}, source)
-    with open_training(config, corpus, views="words", source=source, **opened) as training:
+    with ranks.collective_errors():
+        source = open_label_source(given.get("continue_from"), given.get("init"))
+        config = RunConfig.from_options({**given, "classify": True}, source)
+    with open_training(config, corpus, views="words", source=source, ranks=ranks, **opened) as training:
         training.train(opened["progress"])
         return training.classifier()
 
