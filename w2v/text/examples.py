@@ -64,9 +64,8 @@ class Examples:
 
     def part(self, first: int, end: int) -> Examples:
         """Return the texts from number `first` up to `end`. They share the memory of these examples."""
-        rows = slice(self.starts[first], self.starts[end])
-        labels = slice(self.label_starts[first], self.label_starts[end])
-        starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
+        starts, rows = _slice(self.starts, first, end)
+        label_starts, labels = _slice(self.label_starts, first, end)
         own = self.rows[rows], self.weights[rows], label_starts, self.labels[labels]
         return Examples(starts, *own, self.importance[first:end])
 
@@ -101,11 +100,10 @@ class RowCounts(NamedTuple):
         """Divide the texts into parts of at most `size` texts; at least one, which may be empty."""
         for first in range(0, max(1, len(self.sizes)), size):
             end = min(first + size, len(self.sizes))
-            rows = slice(self.starts[first], self.starts[end])
-            labels = slice(self.label_starts[first], self.label_starts[end])
-            starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
-            sizes = self.sizes[first:end]
-            yield RowCounts(starts, self.rows[rows], self.counts[rows], sizes, label_starts, self.labels[labels])
+            starts, rows = _slice(self.starts, first, end)
+            label_starts, labels = _slice(self.label_starts, first, end)
+            own = self.rows[rows], self.counts[rows], self.sizes[first:end]
+            yield RowCounts(starts, *own, label_starts, self.labels[labels])
 
 
 @dataclass(frozen=True)
@@ -499,6 +497,11 @@ def _join(parts: Iterable[RowCounts], folder: Path) -> RowCounts:
 def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where ranges of these lengths begin when they follow each other, and where the last one ends."""
     return np.append(0, np.cumsum(lengths))
+
+
+def _slice(starts: NDArray[np.int64], first: int, end: int) -> tuple[NDArray[np.int64], slice]:
+    """Return where the ranges from number `first` up to `end` begin among their items, and the slice of these items."""
+    return starts[first : end + 1] - starts[first], slice(starts[first], starts[end])
 
 
 def _ranges(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

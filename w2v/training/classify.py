@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,38 +10,28 @@ from numpy.typing import ArrayLike
 from w2v.errors import SettingsError
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown, with_parameters_of
-from w2v.progress import Report
-from w2v.settings import RENAMED, Freeze
+from w2v.settings import RENAMED
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelledTexts, LabelOptions, with_labels
-from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.classifier import Classifier
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.model import Model
 from w2v.training.source import vectors_to_start
-from w2v.training.train import open_training
+from w2v.training.train import RunArguments, open_training
 from w2v.vectors.keyed import KeyedVectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, LabelOptions, Settings):
+class Arguments(RunArguments, ReadingOptions, LabelOptions, Settings):
     """The keyword arguments of `train_classifier`."""
 
     labels: Any = field(default=None, kw_only=False)
     sample_weight: ArrayLike | None = None
-    continue_from: Classifier | PathLike | None = None
     held_out: Any = None
-    init: KeyedVectors | Model | PathLike | None = None
-    freeze: Freeze | None = RunConfig.freeze
-    checkpoint: PathLike | CheckpointFolder | None = None
-    checkpoint_every: str = RunConfig.checkpoint_every
-    notes: Mapping[str, Any] | None = None
-    ignore_memory: bool = RunConfig.ignore_memory
-    progress: Report | None = None
-    communicator: OneProcess | None = None
+    continue_from: Classifier | PathLike | None = None
 
 
 @with_parameters_of(Arguments)

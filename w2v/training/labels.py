@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.evaluation.labels import SMALLEST_PROBABILITY
 from w2v.formats import bfloat16
@@ -17,7 +18,7 @@ from w2v.kernel.plan import Plan
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
 from w2v.system.files import temporary_folder
-from w2v.text.examples import Examples, Features
+from w2v.text.examples import Examples, Features, RowCounts
 from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.classifier import Classifier
@@ -89,45 +90,19 @@ class LabelledExamples:
             NothingToTrain: There is no label, or only one, or no text with words.
             SettingsError: The loss of the continued classifier cannot learn a new label.
         """
-        settings, options = config.settings, config.labels
+        options, ranks, folder = config.labels, text.ranks, temporary_folder(config.reading.cache)
         assert options
-        prefix = _prefix_of(text, options)
-        before = source.features if isinstance(source, Classifier) else None
-        folder, ranks = temporary_folder(config.reading.cache), text.ranks
-        rows = numbers = np.empty(0, np.int64)
-        with ranks.collective_errors():
-            if checkpoint and checkpoint.features:
-                features, found = checkpoint.features.find(text.store, prefix, folder=folder)
-            else:
-                limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
-                limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
-                features, rows, numbers = Features.choose(text.types, options, prefix, before, **limits)
-                if isinstance(source, Classifier) and source.loss.fixed_vocabulary:
-                    if new := set(features.labels.words) - set(source.labels):
-                        raise SettingsError(
-                            f"loss {settings.loss} cannot learn the new label {min(new)[:60]!r}: "
-                            "train a new classifier, or one with loss ova or softmax"
-                        )
-                    numbers = np.arange(len(source.labels))
-                    features = replace(features, labels=source.features.labels)
-                features, found = features.find(text.store, prefix, add=True, folder=folder)
-            if len(features.labels) < 2:
-                only = features.labels.words[0]
-                raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
-        if not checkpoint:
-            if ranks.size > 1:
-                features, found = features.agree(found, len(before.buckets) if before else 0, ranks.allreduce)
-            if options.pooling == "idf":
-                features = features.with_idf(found, text.types, before, rows, ranks.allreduce)
+        features, found, rows, numbers = _find_features(text, config, source, checkpoint)
         weights = text.corpus.sample_weight if isinstance(text.corpus, LabelledTexts) else None
         if weights is not None and len(weights) != len(found.sizes):
             raise W2VError(f"{len(weights):,} sample weights, and {len(found.sizes):,} texts")
         with ranks.collective_errors():
-            examples = features.examples(found, weights, settings.seed, folder)
+            examples = features.examples(found, weights, config.settings.seed, folder)
         own = [len(found.sizes), len(examples), np.count_nonzero(np.diff(examples.label_starts) > 1)]
         total, texts, multiple = ranks.allreduce(np.array(own, np.int64)).tolist()
-        if not texts:
-            raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
+        with ranks.collective_errors():
+            if not texts:
+                raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
         if zero := 0 if weights is None else int(np.count_nonzero(weights == 0)):
             log.warning("skipped %s of weight 0", pluralise(zero, "text"))
         if skipped := total - texts - zero:
@@ -175,6 +150,43 @@ class LabelledExamples:
         return replace(config, settings=chosen, labels=replace(options, classifier=kind, several=self.several))
 
 
+def _find_features(
+    text: ReadText, config: RunConfig, source: Classifier | KeyedVectors | None, checkpoint: Checkpoint | None
+) -> tuple[Features, RowCounts, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the features, the rows of this rank's texts, and the last two fields of LabelledExamples.
+
+    The arguments and the errors are those of LabelledExamples.of.
+    """
+    settings, options, ranks = config.settings, config.labels, text.ranks
+    assert options
+    prefix, folder = _prefix_of(text, options), temporary_folder(config.reading.cache)
+    rows = numbers = np.empty(0, np.int64)
+    if checkpoint and checkpoint.features:
+        with ranks.collective_errors():
+            return *checkpoint.features.find(text.store, prefix, folder=folder), rows, numbers
+    before = source.features if isinstance(source, Classifier) else None
+    with ranks.collective_errors():
+        limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
+        limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
+        features, rows, numbers = Features.choose(text.types, options, prefix, before, **limits)
+        if len(features.labels) < 2:
+            only = features.labels.words[0]
+            raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
+        if isinstance(source, Classifier) and source.loss.fixed_vocabulary:
+            if new := set(features.labels.words) - set(source.labels):
+                raise SettingsError(
+                    f"loss {settings.loss} cannot learn the new label {min(new)[:60]!r}: "
+                    "train a new classifier, or one with loss ova or softmax"
+                )
+            features, numbers = replace(features, labels=source.features.labels), np.arange(len(source.labels))
+        features, found = features.find(text.store, prefix, add=True, folder=folder)
+    if ranks.size > 1:
+        features, found = features.agree(found, len(before.buckets) if before else 0, ranks.allreduce)
+    if options.pooling == "idf":
+        features = features.with_idf(found, text.types, before, rows, ranks.allreduce)
+    return features, found, rows, numbers
+
+
 def _prefix_of(text: ReadText, options: LabelOptions) -> str:
     """Return what labels begin with in the lines of a text."""
     return OWN_PREFIX if isinstance(text.corpus, LabelledTexts) else options.label_prefix
@@ -214,6 +226,8 @@ class LabelRun(Run):
     Its vocabulary are the labels, because the loss predicts them; its input rows are the rows of `features`.
     """
 
+    max_chunk = MAX_CHUNK_SIZE
+
     def __init__(self, labelled: LabelledExamples, config: RunConfig, initial: Initialisation, *args: Any, **more: Any):
         self._labelled, self.temperature = labelled, 1.0
         self._resumed_from: Checkpoint | None = None
@@ -226,8 +240,8 @@ class LabelRun(Run):
         return self._labelled.features
 
     def _plan(self, initial: Initialisation) -> Plan:
-        is_direct = self.options.classifier == "direct"
-        return plan_examples(self.settings, initial, self._labelled.examples, self.features.rows, is_direct)
+        own = self._labelled.examples, self.features.rows, self.options.classifier == "direct"
+        return plan_examples(self.settings, initial, *own, self.max_chunk)
 
     def _hold_out(self) -> tuple[float, Callable[[], float]]:
         """Return the share of the texts to train on, and a function that returns the accuracy on held-out texts."""
@@ -333,11 +347,10 @@ class LabelRun(Run):
 class DistributedLabelRun(LabelRun, DistributedRun):
     """A run of several ranks that predicts labels. Each has a part of the texts, and the same features and matrices."""
 
+    max_chunk = MAX_CHUNK
+
     def _plan(self, initial: Initialisation) -> Plan:
-        is_direct = self.options.classifier == "direct"
-        examples = self._labelled.examples
-        plan = plan_examples(self.settings, initial, examples, self.features.rows, is_direct, MAX_CHUNK)
-        return self._with_own_seed(plan)
+        return self._with_own_seed(super()._plan(initial))
 
     def _frequencies(self) -> dict[str, NDArray[np.float64]]:
         """Return the expected updates of each row per trained row of a text, with the squares of their factors."""

@@ -115,7 +115,7 @@ def plan_examples(
     examples: Examples,
     rows: int,
     frozen_outputs: bool,
-    max_chunk: int = MAX_CHUNK_SIZE,
+    max_chunk: int,
 ) -> Plan:
     """Build the plan of a run that predicts labels.
 

@@ -332,8 +332,22 @@ def start_runs(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
-    """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
+class RunArguments:
+    """The keyword arguments of `train` and of `train_classifier`: options of a RunConfig, and objects in memory."""
+
+    init: KeyedVectors | Model | PathLike | None = None
+    freeze: Freeze | None = RunConfig.freeze
+    checkpoint: PathLike | CheckpointFolder | None = None
+    checkpoint_every: str = RunConfig.checkpoint_every
+    notes: Mapping[str, Any] | None = None
+    ignore_memory: bool = RunConfig.ignore_memory
+    progress: Report | None = None
+    communicator: OneProcess | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments(RunArguments, ReadingOptions, WalkOptions, ViewOptions, Settings):
+    """The keyword arguments of `train`."""
 
     settings: Settings | None = None
     preset: Preset | None = None
@@ -341,15 +355,7 @@ class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
-    init: KeyedVectors | Model | PathLike | None = None
-    freeze: Freeze | None = RunConfig.freeze
     phrases: bool | PathLike = RunConfig.phrases
-    checkpoint: PathLike | CheckpointFolder | None = None
-    checkpoint_every: str = RunConfig.checkpoint_every
-    notes: Mapping[str, Any] | None = None
-    ignore_memory: bool = RunConfig.ignore_memory
-    progress: Report | None = None
-    communicator: OneProcess | None = None
 
 
 @with_parameters_of(Arguments)
