@@ -72,7 +72,7 @@ def read_examples(store: IdStore, pooling: Any = "idf", word_ngrams: int = 2, **
 def find_features(store: IdStore, options: LabelOptions, **more: Any) -> tuple[Features, RowCounts]:
     chosen, rows, _ = Features.choose(store, options, **more)
     features, found = chosen.find(store, add=True)
-    return features.with_idf(found, store, None, rows) if options.pooling == "idf" else features, found
+    return features.with_idf(found, store, None, rows, np.asarray) if options.pooling == "idf" else features, found
 
 
 @pytest.mark.parametrize("pooling", ["idf", "mean"])
@@ -180,7 +180,7 @@ def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
 def test_balanced_texts_give_all_labels_the_same_sum() -> None:
     with store_of(["__label__x a", "__label__x b", "__label__x c", "__label__y a"]) as store:
         _, examples = read_examples(store)
-    balanced = examples.balanced(2)
+    balanced = examples.balanced(2, np.asarray)
     sums = np.bincount(balanced.labels, balanced.importance)
     assert sums.tolist() == pytest.approx([2, 2])
 

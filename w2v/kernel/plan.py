@@ -88,13 +88,13 @@ class Plan:
     def max_context(self) -> int:
         """The maximum number of context words in a window, or of rows in an example."""
         if self.examples is not None:
-            return int(np.diff(self.examples.starts).max())
+            return int(np.diff(self.examples.starts).max(initial=1))
         return self.settings.window_size * (1 if self.settings.whole_sentences else 2)
 
     @property
     def max_windows(self) -> int:
         """The maximum number of windows or examples in a chunk."""
-        return self.chunk_size if self.chunk_starts is None else int(np.diff(self.chunk_starts).max())
+        return self.chunk_size if self.chunk_starts is None else int(np.diff(self.chunk_starts).max(initial=1))
 
     @property
     def mean_context(self) -> float:

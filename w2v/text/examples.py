@@ -26,6 +26,7 @@ NGRAM_FACTOR = 0.6  # of the weights of n-grams of words with idf pooling (bench
 LETTERS_FACTOR = 0.25  # of the weights of n-grams of characters
 NGRAM_MULTIPLIER = 116049371  # of the hash of word n-grams, as in fastText
 NGRAM_ROWS = "text_ngrams"  # a tensor in files: the rows of the buckets
+SumOverRanks = Callable[[NDArray[Any]], NDArray[Any]]
 END = Words.of([SENTENCE_END_WORD])
 IDS_AT_ONCE, TEXTS_AT_ONCE, ROWS_AT_ONCE = 1 << 18, 1 << 10, 1 << 22  # so that what is computed of them fits in memory
 TINY = 1e-30  # instead of the norm 0 of a text whose words all occur in every text of the training
@@ -62,16 +63,15 @@ class Examples:
 
     def part(self, first: int, end: int) -> Examples:
         """Return the texts from number `first` up to `end`. They share the memory of these examples."""
-        rows = slice(self.starts[first], self.starts[end])
-        labels = slice(self.label_starts[first], self.label_starts[end])
-        starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
+        starts, rows = _slice(self.starts, first, end)
+        label_starts, labels = _slice(self.label_starts, first, end)
         own = self.rows[rows], self.weights[rows], label_starts, self.labels[labels]
         return Examples(starts, *own, self.importance[first:end])
 
-    def balanced(self, classes: int) -> Examples:
+    def balanced(self, classes: int, sum_over_ranks: SumOverRanks) -> Examples:
         """Return the texts with an importance that gives each of the classes, their labels, the same sum."""
         texts = np.repeat(np.arange(len(self)), np.diff(self.label_starts))
-        totals = np.bincount(self.labels, self.importance[texts], classes)
+        totals = sum_over_ranks(np.bincount(self.labels, self.importance[texts], classes))
         factors = totals.sum() / (np.count_nonzero(totals) * np.maximum(totals, TINY))
         means = np.bincount(texts, factors[self.labels], len(self)) / np.diff(self.label_starts)
         return replace(self, importance=(self.importance * means).astype(np.float32))
@@ -99,11 +99,10 @@ class RowCounts(NamedTuple):
         """Divide the texts into parts of at most `size` texts; at least one, which may be empty."""
         for first in range(0, max(1, len(self.sizes)), size):
             end = min(first + size, len(self.sizes))
-            rows = slice(self.starts[first], self.starts[end])
-            labels = slice(self.label_starts[first], self.label_starts[end])
-            starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
-            sizes = self.sizes[first:end]
-            yield RowCounts(starts, self.rows[rows], self.counts[rows], sizes, label_starts, self.labels[labels])
+            starts, rows = _slice(self.starts, first, end)
+            label_starts, labels = _slice(self.label_starts, first, end)
+            own = self.rows[rows], self.counts[rows], self.sizes[first:end]
+            yield RowCounts(starts, *own, label_starts, self.labels[labels])
 
 
 @dataclass(frozen=True)
@@ -219,6 +218,25 @@ class Features:
         buckets = np.flatnonzero(row_of_bucket >= 0).astype(np.int32)
         return replace(self, buckets=buckets[np.argsort(row_of_bucket[buckets])]), found
 
+    def agree(self, found: RowCounts, known: int, sum_over_ranks: SumOverRanks) -> tuple[Features, RowCounts]:
+        """Add the buckets that the texts of other ranks have, so that all ranks have the same rows.
+
+        Args:
+            found: The rows of this rank's texts.
+            known: The number of the first buckets that all ranks knew before.
+            sum_over_ranks: A function that sums arrays over all ranks.
+
+        Returns:
+            The features, and the rows of this rank's texts in them.
+        """
+        occurs = np.zeros(self.bucket_count, np.int32)
+        occurs[self.buckets] = 1
+        buckets = np.flatnonzero(sum_over_ranks(occurs)).astype(np.int32)
+        new = np.setdiff1d(buckets, self.buckets[:known])
+        features = replace(self, buckets=np.append(self.buckets[:known], new))
+        rows = np.append(np.arange(len(self.vocabulary), dtype=np.int32), features.row_of_bucket[self.buckets])
+        return features, found._replace(rows=rows[found.rows])
+
     def label_lookup(self, prefix: str | None = None) -> Callable[[Words], NDArray[np.int32]]:
         """Return a function that returns the label of each of n words, NO_LABEL or IGNORED_LABEL: int32 (n,)."""
         prefix = self.label_prefix if prefix is None else prefix
@@ -256,7 +274,12 @@ class Features:
         return hashes_of(words.blob, words.offsets), *ngrams
 
     def with_idf(
-        self, found: RowCounts, types: TypeCounts, before: Features | None, rows: NDArray[np.int64]
+        self,
+        found: RowCounts,
+        types: TypeCounts,
+        before: Features | None,
+        rows: NDArray[np.int64],
+        sum_over_ranks: SumOverRanks,
     ) -> Features:
         """Return these features with the idf of each row among N texts, ln((N + 1) / df).
 
@@ -267,11 +290,13 @@ class Features:
             types: The types of the texts.
             before: The features of the classifier that is continued, or None.
             rows: The row here of each of its rows.
+            sum_over_ranks: A function that sums arrays over all ranks.
         """
         texts = np.zeros(self.rows, np.int64)
         for first in range(0, len(found.rows), ROWS_AT_ONCE):
             texts += np.bincount(found.rows[first : first + ROWS_AT_ONCE], minlength=self.rows)
-        idf = np.log((len(found.sizes) + 1) / np.maximum(texts, 1))
+        counts = sum_over_ranks(np.append(texts, len(found.sizes)))
+        idf = np.log((counts[-1] + 1) / np.maximum(counts[:-1], 1))
         idf[len(self.vocabulary) :] *= NGRAM_FACTOR
         if self.subwords:
             letters = self.row_of_bucket[np.unique(self.subwords.ngram_buckets(types_of(types))[1])]
@@ -486,6 +511,11 @@ def _join(parts: Iterable[RowCounts], folder: Path) -> RowCounts:
 def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where ranges of these lengths begin when they follow each other, and where the last one ends."""
     return np.append(0, np.cumsum(lengths))
+
+
+def _slice(starts: NDArray[np.int64], first: int, end: int) -> tuple[NDArray[np.int64], slice]:
+    """Return where the ranges from number `first` up to `end` begin among their items, and the slice of these items."""
+    return starts[first : end + 1] - starts[first], slice(starts[first], starts[end])
 
 
 def _ranges(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

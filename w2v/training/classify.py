@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,36 +10,28 @@ from numpy.typing import ArrayLike
 from w2v.errors import SettingsError
 from w2v.losses.registry import Settings
 from w2v.options import refuse_unknown, with_parameters_of
-from w2v.progress import Report
-from w2v.settings import RENAMED, Freeze
+from w2v.settings import RENAMED
 from w2v.system.files import PathLike
 from w2v.text.corpus import Source
 from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelledTexts, LabelOptions, with_labels
-from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.classifier import Classifier
+from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.model import Model
 from w2v.training.source import vectors_to_start
-from w2v.training.train import open_training
+from w2v.training.train import RunArguments, open_training
 from w2v.vectors.keyed import KeyedVectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, LabelOptions, Settings):
+class Arguments(RunArguments, ReadingOptions, LabelOptions, Settings):
     """The keyword arguments of `train_classifier`."""
 
     labels: Any = field(default=None, kw_only=False)
     sample_weight: ArrayLike | None = None
-    continue_from: Classifier | PathLike | None = None
     held_out: Any = None
-    init: KeyedVectors | Model | PathLike | None = None
-    freeze: Freeze | None = RunConfig.freeze
-    checkpoint: PathLike | CheckpointFolder | None = None
-    checkpoint_every: str = RunConfig.checkpoint_every
-    notes: Mapping[str, Any] | None = None
-    ignore_memory: bool = RunConfig.ignore_memory
-    progress: Report | None = None
+    continue_from: Classifier | PathLike | None = None
 
 
 @with_parameters_of(Arguments)
@@ -60,7 +51,7 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
         init: KeyedVectors, or a file in any format, with vectors for words of an embedded classifier to start with.
         freeze: "inputs" keeps the vectors from `init` unchanged, and trains only the other rows and the output layer.
         column: The column of a table with the texts.
-        checkpoint, checkpoint_every, notes, ignore_memory, progress: See `train`.
+        checkpoint, checkpoint_every, notes, ignore_memory, progress, communicator: See `train`.
 
     The other arguments are settings, which `w2v classify --help-all` describes.
 
@@ -70,6 +61,7 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
     """
     refuse_unknown(given, [each.name for each in fields(Arguments)], RENAMED)
     sample_weight = given.pop("sample_weight", None)
+    ranks = given.pop("communicator", None) or OneProcess()
     opened: dict[str, Any] = {"checkpoint": given.get("checkpoint"), "progress": given.pop("progress", None)}
     opened["held_out"] = with_labels(given.pop("held_out", None), given.get("column"))
     corpus: Any = texts
@@ -80,9 +72,10 @@ def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classif
     if sample_weight is not None and not isinstance(corpus, LabelledTexts):
         raise SettingsError("sample_weight needs labels: give a list of them")
     given |= {"notes": dict(given.get("notes") or {}), "held_out": opened["held_out"] is not None}
-    source = open_label_source(given.get("continue_from"), given.get("init"))
-    config = RunConfig.from_options({**given, "classify": True}, source)
-    with open_training(config, corpus, views="words", source=source, **opened) as training:
+    with ranks.collective_errors():
+        source = open_label_source(given.get("continue_from"), given.get("init"))
+        config = RunConfig.from_options({**given, "classify": True}, source)
+    with open_training(config, corpus, views="words", source=source, ranks=ranks, **opened) as training:
         training.train(opened["progress"])
         return training.classifier()
 

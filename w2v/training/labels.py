@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.evaluation.labels import SMALLEST_PROBABILITY
 from w2v.formats import bfloat16
@@ -18,11 +19,12 @@ from w2v.kernel.plan import Plan
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
 from w2v.system.files import temporary_folder
-from w2v.text.examples import Examples, Features
+from w2v.text.examples import Examples, Features, RowCounts
 from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.classifier import Classifier
 from w2v.training.config import RunConfig
+from w2v.training.distributed import MAX_CHUNK, DistributedRun
 from w2v.training.planning import plan_examples
 from w2v.training.reading import ReadText
 from w2v.training.run import Run, initial_inputs
@@ -53,7 +55,8 @@ class LabelledExamples:
 
     Attributes:
         features: The words, n-grams and labels.
-        examples: The texts with words and labels, in random order.
+        examples: The texts of this rank with words and labels, in random order.
+        texts: The number of the texts of all ranks.
         held_out: The texts that score the run after each epoch; None if they are the last of the examples.
         several: Whether a text has several labels.
         source: The classifier that the run continues, or the vectors that words start with, or None.
@@ -63,6 +66,7 @@ class LabelledExamples:
 
     features: Features
     examples: Examples
+    texts: int
     held_out: Examples | None
     several: bool
     source: Classifier | KeyedVectors | None
@@ -89,46 +93,26 @@ class LabelledExamples:
             NothingToTrain: The texts have fewer than two labels, or no text has words.
             SettingsError: The loss of the continued classifier cannot learn a new label.
         """
-        settings, options = config.settings, config.labels
+        options, ranks, folder = config.labels, text.ranks, temporary_folder(config.reading.cache)
         assert options
-        prefix = _prefix_of(text, options)
-        before = source.features if isinstance(source, Classifier) else None
-        folder = temporary_folder(config.reading.cache)
-        rows = numbers = np.empty(0, np.int64)
-        if checkpoint and checkpoint.features:
-            features, found = checkpoint.features.find(text.store, prefix, folder=folder)
-        else:
-            limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
-            limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
-            features, rows, numbers = Features.choose(text.types, options, prefix, before, **limits)
-            if isinstance(source, Classifier) and source.loss.fixed_vocabulary:
-                if new := set(features.labels.words) - set(source.labels):
-                    raise SettingsError(
-                        f"loss {settings.loss} cannot learn the new label {min(new)[:60]!r}: "
-                        "train a new classifier, or one with loss ova or softmax"
-                    )
-                numbers = np.arange(len(source.labels))
-                features = replace(features, labels=source.features.labels)
-            features, found = features.find(text.store, prefix, add=True, folder=folder)
-            if options.pooling == "idf":
-                features = features.with_idf(found, text.types, before, rows)
-        if len(features.labels) < 2:
-            only = features.labels.words[0]
-            raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
+        features, found, rows, numbers = _find_features(text, config, source, checkpoint)
         weights = text.corpus.sample_weight if isinstance(text.corpus, LabelledTexts) else None
         if weights is not None and len(weights) != len(found.sizes):
             raise W2VError(f"{len(weights):,} sample weights, and {len(found.sizes):,} texts")
-        examples = features.examples(found, weights, settings.seed, folder)
-        if not len(examples):
-            raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
+        with ranks.collective_errors():
+            examples = features.examples(found, weights, config.settings.seed, folder)
+        own = [len(found.sizes), len(examples), np.count_nonzero(np.diff(examples.label_starts) > 1)]
+        total, texts, multiple = ranks.allreduce(np.array(own, np.int64)).tolist()
+        with ranks.collective_errors():
+            if not texts:
+                raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
         if zero := 0 if weights is None else int(np.count_nonzero(weights == 0)):
             log.warning("skipped %s of weight 0", pluralise(zero, "text"))
-        if skipped := len(found.sizes) - len(examples) - zero:
+        if skipped := total - texts - zero:
             log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
-        several = bool(np.any(np.diff(examples.label_starts) > 1))
-        several = several or options.several or (isinstance(source, Classifier) and source.several)
+        several = bool(multiple or options.several or (isinstance(source, Classifier) and source.several))
         if options.balanced:
-            examples = examples.balanced(len(features.labels))
+            examples = examples.balanced(len(features.labels), ranks.allreduce)
         held_out = None
         if text.held_out:
             _, found = features.find(text.held_out.store, _prefix_of(text.held_out, options), folder=folder)
@@ -138,7 +122,7 @@ class LabelledExamples:
             if skipped := len(found.sizes) - len(held_out):
                 unknown = "without known words or without a known label"
                 log.warning("%s: skipped %s %s", text.held_out.corpus, pluralise(skipped, "text"), unknown)
-        return cls(features, examples, held_out, several, source, rows, numbers)
+        return cls(features, examples, texts, held_out, several, source, rows, numbers)
 
     def choose(self, config: RunConfig) -> RunConfig:
         """Choose the model, the loss and the learning rate that are not given. Say so if texts have several labels."""
@@ -167,6 +151,43 @@ class LabelledExamples:
         size = classes if kind == "direct" else settings.vector_size
         chosen = replace(settings, loss=loss, alpha=alpha, vector_size=size)
         return replace(config, settings=chosen, labels=replace(options, classifier=kind, several=self.several))
+
+
+def _find_features(
+    text: ReadText, config: RunConfig, source: Classifier | KeyedVectors | None, checkpoint: Checkpoint | None
+) -> tuple[Features, RowCounts, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the features, the rows of this rank's texts, and the last two fields of LabelledExamples.
+
+    The arguments and the errors are those of LabelledExamples.of.
+    """
+    settings, options, ranks = config.settings, config.labels, text.ranks
+    assert options
+    prefix, folder = _prefix_of(text, options), temporary_folder(config.reading.cache)
+    rows = numbers = np.empty(0, np.int64)
+    if checkpoint and checkpoint.features:
+        with ranks.collective_errors():
+            return *checkpoint.features.find(text.store, prefix, folder=folder), rows, numbers
+    before = source.features if isinstance(source, Classifier) else None
+    with ranks.collective_errors():
+        limits: dict[str, Any] = {"min_count": settings.min_count, "max_vocab": settings.max_vocab}
+        limits |= {"subwords": settings.ngrams, "buckets": settings.buckets}
+        features, rows, numbers = Features.choose(text.types, options, prefix, before, **limits)
+        if len(features.labels) < 2:
+            only = features.labels.words[0]
+            raise NothingToTrain(f"{text.corpus} has one label, {only[:60]!r}: at least 2 are needed")
+        if isinstance(source, Classifier) and source.loss.fixed_vocabulary:
+            if new := set(features.labels.words) - set(source.labels):
+                raise SettingsError(
+                    f"loss {settings.loss} cannot learn the new label {min(new)[:60]!r}: "
+                    "train a new classifier, or one with loss ova or softmax"
+                )
+            features, numbers = replace(features, labels=source.features.labels), np.arange(len(source.labels))
+        features, found = features.find(text.store, prefix, add=True, folder=folder)
+    if ranks.size > 1:
+        features, found = features.agree(found, len(before.buckets) if before else 0, ranks.allreduce)
+    if options.pooling == "idf":
+        features = features.with_idf(found, text.types, before, rows, ranks.allreduce)
+    return features, found, rows, numbers
 
 
 def _prefix_of(text: ReadText, options: LabelOptions) -> str:
@@ -208,6 +229,8 @@ class LabelRun(Run):
     Its vocabulary are the labels, because the loss predicts them; its input rows are the rows of `features`.
     """
 
+    max_chunk = MAX_CHUNK_SIZE
+
     def __init__(self, labelled: LabelledExamples, config: RunConfig, initial: Initialisation, *args: Any, **more: Any):
         self._labelled, self.temperature = labelled, 1.0
         self._resumed_from: Checkpoint | None = None
@@ -220,8 +243,8 @@ class LabelRun(Run):
         return self._labelled.features
 
     def _plan(self, initial: Initialisation) -> Plan:
-        is_direct = self.options.classifier == "direct"
-        return plan_examples(self.settings, initial, self._labelled.examples, self.features.rows, is_direct)
+        own = self._labelled.examples, self.features.rows, self.options.classifier == "direct"
+        return plan_examples(self.settings, initial, *own, self.max_chunk)
 
     def _hold_out(self) -> tuple[float, Callable[[], float]]:
         """Return the share of the texts to train on, and a function that returns the accuracy on held-out texts."""
@@ -322,7 +345,7 @@ class LabelRun(Run):
             several=self._labelled.several,
             temperature=self.temperature,
             text=self.config.text,
-            metrics=self._metrics_of_run() | {"texts": len(self._labelled.examples)},
+            metrics=self._metrics_of_run() | {"texts": self._labelled.texts},
         )
 
 
@@ -340,6 +363,31 @@ def compact_scores(scores: NDArray[np.float32]) -> NDArray[np.float32] | SparseM
         blocks.append(SparseMatrix.of(np.where(np.abs(relative) < smallest, np.float32(0), relative)))
     sparse: Any = join_rows(cast(Any, blocks))
     return sparse if sparse.nbytes < scores.size * scores.itemsize else scores
+
+
+class DistributedLabelRun(LabelRun, DistributedRun):
+    """A run of several ranks that predicts labels. Each has a part of the texts, and the same features and matrices."""
+
+    max_chunk = MAX_CHUNK
+
+    def _plan(self, initial: Initialisation) -> Plan:
+        return self._with_own_seed(super()._plan(initial))
+
+    def _frequencies(self) -> dict[str, NDArray[np.float64]]:
+        """Return the expected updates of each row per trained row of a text, with the squares of their factors."""
+        examples, rows = self._labelled.examples, self.features.rows
+        total = self.communicator.sum_of(len(examples.rows))
+        squares = np.bincount(examples.rows, examples.weights.astype(np.float64) ** 2, rows)
+        counts = self.vocabulary.counts
+        outputs = self.plan.loss.expected_updates(counts / counts.sum()) * self._labelled.texts / total
+        return {"inputs": self.communicator.allreduce(squares) / total, "outputs": outputs}
+
+    def train(self, report: Report | None = None) -> None:
+        """Train to the end, and let rank 0 measure the temperature. If training diverges, all ranks fail."""
+        DistributedRun.train(self, report)
+        with self.communicator.collective_errors():
+            own = self._measure_temperature() if self.communicator.is_root else 1.0
+        self.temperature = float(self.communicator.allgather(repr(own))[0])
 
 
 def _log_loss(model: Classifier, pooled: NDArray[np.float32], examples: Examples) -> float:

@@ -110,7 +110,12 @@ def plan_run(
 
 
 def plan_examples(
-    settings: Settings, initial: Initialisation, examples: Examples, rows: int, frozen_outputs: bool
+    settings: Settings,
+    initial: Initialisation,
+    examples: Examples,
+    rows: int,
+    frozen_outputs: bool,
+    max_chunk: int,
 ) -> Plan:
     """Build the plan of a run that predicts labels.
 
@@ -120,9 +125,10 @@ def plan_examples(
         examples: The texts.
         rows: The number of input rows.
         frozen_outputs: Whether output rows stay unchanged.
+        max_chunk: The largest number of rows in a chunk of more than one text.
     """
     loss = initial.loss or loss_for(settings, initial.vocabulary)
-    chunk = min(MAX_CHUNK_SIZE, max(MIN_LABEL_CHUNK, len(examples.rows) // (LABEL_CHUNKS * settings.threads)))
+    chunk = min(max_chunk, max(MIN_LABEL_CHUNK, len(examples.rows) // (LABEL_CHUNKS * settings.threads)))
     if settings.deterministic:
         chunk = DETERMINISTIC_ROUND // settings.threads
     subwords, shares = None, None
@@ -139,7 +145,7 @@ def plan_examples(
         loss=loss,
         epochs=epochs_for(settings, loss, len(examples.rows)),
         workers=settings.threads,
-        chunk_size=int(np.diff(examples.starts[starts]).max()),
+        chunk_size=int(np.diff(examples.starts[starts]).max(initial=1)),
         instruction_set=_instruction_set(initial.instruction_set, settings.kernel),
         subwords=subwords,
         shares=shares,

@@ -112,11 +112,12 @@ def read_text(
             _check_options_for_ranks(config)
     part = opened
     if ranks.size > 1:
-        assert isinstance(opened, Corpus)
-        ranks.assert_same(_values_all_ranks_share(config, opened, checkpoints))
+        whole = (opened.source or opened.corpus) if isinstance(opened, LabelledTexts) else opened
+        assert isinstance(whole, Corpus)
+        ranks.assert_same(_values_all_ranks_share(config, whole, checkpoints))
         is_table = has_columns(config.reading.column) or config.reading.item is not None
         with ranks.collective_errors():
-            part = opened.part(ranks.rank, ranks.size, is_table)
+            part = _open_corpus(config, whole.part(ranks.rank, ranks.size, is_table))
     with ExitStack() as stack:
         with ranks.collective_errors():
             store, joined_phrases = read_words(part, config, progress)
@@ -210,7 +211,6 @@ def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
     refused = {
-        "w2v classify (train_classifier) needs the whole text": config.labels,
         "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
         "--stop-early (stop_early) holds out the end of the whole text": config.settings.stop_early,
         "--item (item=): a session may have rows in the parts of several ranks": reading.item is not None,

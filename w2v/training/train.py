@@ -43,7 +43,7 @@ from w2v.training.classifier import Classifier
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.distributed import DistributedRun
-from w2v.training.labels import LabelledExamples, LabelRun, initialise_labels
+from w2v.training.labels import DistributedLabelRun, LabelledExamples, LabelRun, initialise_labels
 from w2v.training.model import Model, View
 from w2v.training.reading import ReadText, read_text
 from w2v.training.run import Run
@@ -208,15 +208,16 @@ def open_training(
         if held_out is not None:
             text.held_out = read_text(config, held_out, **more | {"checkpoints": []})
             stack.enter_context(text.held_out.store)
+        labelled = None
+        if config.labels:
+            assert not isinstance(source, Model)
+            labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
         with ranks.collective_errors():
             if not resumed:
                 views = choose_views(views, config.settings, text.types)
             config = replace(config, corpus=tuple(text.corpus.files if text.corpus else ()))
-            labelled = None
-            if config.labels:
-                assert not isinstance(source, Model)
-                labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
-                config = config if resumed else labelled.choose(config)
+            if labelled and not resumed:
+                config = labelled.choose(config)
             settings = settings_of_views(views, config.settings)
             settings |= {name: each.settings for name, each in resumed.items()}
             folders_of_views = folders.of([*settings]) if folders else {}
@@ -305,7 +306,9 @@ def start_runs(
         if runs:  # the matrices of an earlier view stay until the end, and not all of their pages are in use yet
             still_needed = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
             other_memory = still_needed + FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
-        kind: Any = partial(LabelRun, labelled) if labelled else DistributedRun if ranks.size > 1 else Run
+        kind: Any = DistributedRun if ranks.size > 1 else Run
+        if labelled:
+            kind = partial(DistributedLabelRun if ranks.size > 1 else LabelRun, labelled)
         run: Run = kind(
             view_config,
             initial,
@@ -329,8 +332,22 @@ def start_runs(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
-    """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
+class RunArguments:
+    """The keyword arguments of `train` and of `train_classifier`: options of a RunConfig, and objects in memory."""
+
+    init: KeyedVectors | Model | PathLike | None = None
+    freeze: Freeze | None = RunConfig.freeze
+    checkpoint: PathLike | CheckpointFolder | None = None
+    checkpoint_every: str = RunConfig.checkpoint_every
+    notes: Mapping[str, Any] | None = None
+    ignore_memory: bool = RunConfig.ignore_memory
+    progress: Report | None = None
+    communicator: OneProcess | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments(RunArguments, ReadingOptions, WalkOptions, ViewOptions, Settings):
+    """The keyword arguments of `train`."""
 
     settings: Settings | None = None
     preset: Preset | None = None
@@ -338,15 +355,7 @@ class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
-    init: KeyedVectors | Model | PathLike | None = None
-    freeze: Freeze | None = RunConfig.freeze
     phrases: bool | PathLike = RunConfig.phrases
-    checkpoint: PathLike | CheckpointFolder | None = None
-    checkpoint_every: str = RunConfig.checkpoint_every
-    notes: Mapping[str, Any] | None = None
-    ignore_memory: bool = RunConfig.ignore_memory
-    progress: Report | None = None
-    communicator: OneProcess | None = None
 
 
 @with_parameters_of(Arguments)
