@@ -67,6 +67,8 @@ class _FastText:
             raise NotImplementedError("an empty model: use load_model or train_unsupervised")
         with check_files_unchanged(model_path):
             content = fasttext.FORMAT.load(model_path, "replace")
+            if content.header.labels:
+                raise ValueError(f"{model_path} is a classifier: use w2v.load")
             matrices = fasttext.map_matrices(model_path)
             self._file: NDArray[np.uint8] | None = np.memmap(model_path, np.uint8, "r") if matrices else None
         self._set_content(content, *(matrices or (None, None)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
+from w2v.system import memory
 from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID, Lookup
 from w2v.text.idstore import IdStore, TypeCounts
@@ -118,6 +119,7 @@ class Features:
         buckets: int32 (B,), the bucket of each row from V on.
         factors: float32 (V + B,), the idf of each row, times NGRAM_FACTOR or LETTERS_FACTOR for n-grams; None with mean
             pooling.
+        pruned: Whether n-grams without a row do not count for the mean of the rows of a text.
     """
 
     vocabulary: Vocabulary
@@ -128,6 +130,7 @@ class Features:
     label_prefix: str
     buckets: NDArray[np.int32]
     factors: NDArray[np.float32] | None
+    pruned: bool = False
 
     @property
     def rows(self) -> int:
@@ -159,7 +162,8 @@ class Features:
     @property
     def row_of_bucket(self) -> NDArray[np.int32]:
         """The row of each bucket, or -1: int32 (bucket_count,)."""
-        rows = np.full(self.bucket_count, -1, np.int32)
+        rows: NDArray[np.int32] = memory.empty((self.bucket_count,), np.int32)
+        rows.fill(-1)
         rows[self.buckets] = np.arange(len(self.vocabulary), self.rows, dtype=np.int32)
         return rows
 
@@ -232,13 +236,13 @@ class Features:
         return replace(self, factors=idf.astype(np.float32))
 
     @cached_property
-    def _end_row(self) -> int:
+    def end_row(self) -> int:
         """The row of the word </s>, or -1."""
         return int(Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row besides that of </s>, bool (N,)."""
-        before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
+        before = np.append(0, np.cumsum(found.rows != self.end_row))[found.starts]
         return np.diff(before) > 0
 
     def examples(self, found: RowCounts, importance: NDArray[np.float32] | None = None) -> Examples:
@@ -256,7 +260,9 @@ class Features:
         """
         weights: NDArray[np.float64] = found.counts.astype(np.float64)
         totals: NDArray[np.float64] = found.sizes.astype(np.float64)
-        if self.factors is not None:
+        if self.pruned:
+            totals = np.diff(np.append(0, np.cumsum(weights))[found.starts])
+        elif self.factors is not None:
             weights = (1 + np.log(weights)) * self.factors[found.rows]
             totals = np.sqrt(np.diff(np.append(0, np.cumsum(weights**2))[found.starts]))
         weights /= np.maximum(np.repeat(totals, np.diff(found.starts)), TINY)
@@ -321,8 +327,8 @@ class Features:
             raise W2VError("damaged: its labels and n-grams are inconsistent")
         names = Words(found["labels"], np.array(found["label_offsets"]))
         labels = Vocabulary(names, found["label_counts"])
-        own = options.word_ngrams, subwords, options.label_prefix
-        return cls(vocabulary, labels, bucket_count, *own, np.array(buckets), found.get("idf"))
+        own = options.word_ngrams, subwords, options.label_prefix, np.array(buckets), found.get("idf")
+        return cls(vocabulary, labels, bucket_count, *own, options.fasttext == "pruned")
 
 
 class TextFinder:

@@ -18,6 +18,7 @@ from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, sc
 from w2v.formats import bfloat16, table
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.vector_file import VectorFile
+from w2v.losses.fasttext import label_probabilities
 from w2v.losses.loss import Loss, is_parameter, log_softmax
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import Settings, loss_for, settings_from
@@ -244,8 +245,14 @@ class Classifier:
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
         pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
+        known = self.features.have_words(found)
+        if self.options.fasttext:  # </s> is a word like others
+            known = np.diff(found.starts) > 0
+            if (end := self.features.end_row) >= 0:
+                is_empty = found.sizes == 0
+                pooled[is_empty], known[is_empty] = self.inputs[end], True
         probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
-        probabilities[~self.features.have_words(found)] = np.nan
+        probabilities[~known] = np.nan
         return probabilities
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
@@ -255,6 +262,8 @@ class Classifier:
     def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
         parameters = {"outputs": self.outputs, **self.parameters}
+        if self.options.fasttext:
+            return label_probabilities(self.loss, parameters, pooled)
         if not isinstance(self.loss, OneVsAll):
             return np.exp(self.loss.distribution(parameters, pooled))
         scores = pooled if self.options.classifier == "direct" else pooled @ self.outputs.T
@@ -275,7 +284,7 @@ class Classifier:
     # -- files --------------------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically. Only the format .safetensors stores the whole classifier.
+        """Write the model to a file, atomically: .safetensors, or .ft.bin for fastText. Others store only the words.
 
         Args:
             path: The file; its extension chooses the format.
@@ -302,7 +311,7 @@ class Classifier:
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """Load a classifier from a .safetensors file.
+        """Load a classifier from a .safetensors file, or from a .bin or .ftz file of fastText.
 
         Args:
             path: The file.
