@@ -127,7 +127,7 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         meter(total, total)
     if labels:
         tensors: dict[str, NDArray[Any]] = {NGRAM_ROWS: rows, "text_buckets": bucket_numbers, "outputs": outputs}
-        header = _classifier_header(fields, label_entries[0], tensors, label_entries[1])
+        header = _classifier_header(fields, label_entries[0], tensors, label_entries[1], is_quantized)
         return VectorFile(entries, vectors, counts, tensors, header)
     # `write` writes zeros for a model without output rows.
     tensors = {"outputs": outputs} if outputs.any() else {}
@@ -152,7 +152,11 @@ def _subwords(fields: dict[str, int]) -> Subwords | None:
 
 
 def _classifier_header(
-    fields: dict[str, int], labels: Words, tensors: dict[str, NDArray[Any]], counts: NDArray[np.int64]
+    fields: dict[str, int],
+    labels: Words,
+    tensors: dict[str, NDArray[Any]],
+    counts: NDArray[np.int64],
+    is_quantized: bool,
 ) -> ModelHeader:
     """Return the header of a classifier, and add its labels to its tensors.
 
@@ -181,23 +185,21 @@ def _classifier_header(
         pooling="mean",
         classifier="embedded",
         auto_loss=False,
-        fasttext="dense" if fields["pruned"] < 0 else "pruned",
+        fasttext="pruned" if fields["pruned"] >= 0 else "quantized" if is_quantized else "dense",
     )
     return ModelHeader(settings=settings, labels=LabelHeader(asdict(options)))
 
 
-def map_matrices(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-    """Map the matrices of a model that `read` accepts into memory, read-only: they are at the end of the file.
+def map_matrices(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Map the matrices of a model of words into memory, read-only: they are at the end of the file.
+
+    The file is one that `read` accepts, and it begins with the signature FASTTEXT.
 
     Returns:
-        The rows of the words and of all buckets, (V + buckets, D), and the rows of the output layer, (V, D). None if
-        the file is compressed or of an old version.
+        The rows of the words and of all buckets, (V + buckets, D), and the rows of the output layer, (V, D).
     """
     with translate_os_errors(path), Path(path).open("rb") as file:
-        head = file.read(HEAD.size)
-    if not re.match(FASTTEXT, head):
-        return None
-    fields = dict(zip(FIELDS, HEAD.unpack(head), strict=True))
+        fields = dict(zip(FIELDS, HEAD.unpack(file.read(HEAD.size)), strict=True))
     words, size = fields["words"], fields["vector_size"]
     rows = words + fields["buckets"]
     outputs_at = Path(path).stat().st_size - 4 * words * size
@@ -435,6 +437,17 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         meter(total, total)
 
 
+def output_rows(content: VectorFile) -> NDArray[np.float32]:
+    """Return the output rows of a classifier with mean pooling as fastText has them, (L, D)."""
+    size, header, settings = content.vectors.shape[1], content.header.labels, content.header.settings
+    assert header
+    assert settings
+    outputs: NDArray[np.float32] = np.asarray(content.tensors.get("outputs", np.eye(size)), np.float32)
+    outputs = outputs / np.float32(header.temperature)
+    is_tree = settings["loss"] == "hs"  # see _classifier_header
+    return np.concatenate([-outputs, np.zeros((1, size), np.float32)]) if is_tree else outputs
+
+
 def _classifier_parts(
     path: PathLike, content: VectorFile, fields: dict[str, Any], entries: list[tuple[Words, NDArray[np.int64], int]]
 ) -> tuple[Ngrams | None, NDArray[np.float32]]:
@@ -464,10 +477,7 @@ def _classifier_parts(
             )
     names = Words(tensors["labels"], tensors["label_offsets"])
     entries.append((Words.of([label_token(name, options.label_prefix) for name in names]), tensors["label_counts"], 1))
-    size = content.vectors.shape[1]
-    outputs = np.asarray(tensors.get("outputs", np.eye(size)), np.float32) / np.float32(header.temperature)
-    if loss == "hs":  # see _classifier_header
-        outputs = np.concatenate([-outputs, np.zeros((1, size), np.float32)])
+    outputs = output_rows(content)
     fields |= {"model": CLASSIFIER, "labels": len(names), "word_ngrams": options.word_ngrams}
     fields |= {"window": 5, "sample": DEFAULTS["sample"]}  # fastText's defaults, which have no effect
     fields["loss"] = next(number for number, name in LOSSES.items() if name == loss)

@@ -197,7 +197,7 @@ class Classifier:
                 raise W2VError(f"{corpus} has lists of items: give texts, or lists of words")
             text = rest + block[: -len(PADDING)]
             end = text.rfind(b"\n") + 1
-            found, rest = self._finder.find(text[:end] + PADDING), text[end:]
+            found, rest = self.finder.find(text[:end] + PADDING), text[end:]
             for part in found.parts(max(1, SCORES_AT_ONCE // len(self.labels))):
                 yield Predictions(self.probabilities(part), part.label_starts, part.labels)
             done = bytes_done
@@ -225,7 +225,7 @@ class Classifier:
         prefix = self.features.label_prefix
         (words, _), *_ = read_lines(Corpus([words_of(text)]), self.text, None, UTF_8, "strict", prefix)
         assert isinstance(words, bytes)
-        found = self._finder.find(words)
+        found = self.finder.find(words)
         probabilities = self.probabilities(found)[0]
         if np.isnan(probabilities[0]):
             raise W2VError(f"the model knows no word of {str(text)[:60]!r}")
@@ -239,21 +239,25 @@ class Classifier:
         return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
 
     @cached_property
-    def _finder(self) -> TextFinder:
+    def finder(self) -> TextFinder:
+        """Finds the rows of new texts, for `probabilities`."""
         return TextFinder(self.features)
 
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
+        probabilities = self.probabilities_of(self.pooled(found) / np.float32(self.temperature))
         known = self.features.have_words(found)
-        if self.options.fasttext:  # </s> is a word like others
-            known = np.diff(found.starts) > 0
-            if (end := self.features.end_row) >= 0:
-                is_empty = found.sizes == 0
-                pooled[is_empty], known[is_empty] = self.inputs[end], True
-        probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
+        if self.options.fasttext:  # </s> is a word like others, and a text without words has it
+            known = (np.diff(found.starts) > 0) | ((found.sizes == 0) & (self.features.end_row >= 0))
         probabilities[~known] = np.nan
         return probabilities
+
+    def pooled(self, found: RowCounts) -> NDArray[np.float32]:
+        """Return the weighted sum of the rows of each of N texts, (N, D)."""
+        pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
+        if self.options.fasttext and self.features.end_row >= 0:
+            pooled[found.sizes == 0] = self.inputs[self.features.end_row]
+        return pooled
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
