@@ -351,16 +351,21 @@ class TextFinder:
         """
         rows, blob, offsets = self._lookup.find(text)
         new = Words(blob, offsets)
-        row_of_type = np.append(self._row_of_type, np.full(len(new), -1, np.int32))
-        label_of_type = np.append(np.full(len(self._row_of_type), NO_LABEL, np.int32), self._labels(new))
+        # The types of this text: its end, which is -1 in `rows`, then known words, then unknown ones.
+        types, ids = np.unique(rows, return_inverse=True)
+        known = types[: len(types) - len(new)] + 1
         (hashes, starts, buckets), (new_hashes, new_starts, new_buckets) = self._hashes, self._features.hashes(new)
-        hashes, buckets = np.append(hashes, new_hashes), np.append(buckets, new_buckets)
+        starts, places = _ranges(starts, known)
+        row_of_type = np.append(self._row_of_type[known], np.full(len(new), -1, np.int32))
+        label_of_type = np.append(np.full(len(known), NO_LABEL, np.int32), self._labels(new))
+        hashes, buckets = np.append(hashes[known], new_hashes), np.append(buckets[places], new_buckets)
         starts = np.append(starts, starts[-1] + new_starts[1:])
-        ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
         unknown = len(self._features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
         label_of_type[label_of_type == IGNORED_LABEL] = unknown
         with self._lock:
-            found = RowCounts(*self._rows.find(ids, row_of_type, label_of_type, hashes, starts, buckets))
+            found = RowCounts(
+                *self._rows.find(ids.astype(np.uint32), row_of_type, label_of_type, hashes, starts, buckets)
+            )
         found.labels[found.labels == unknown] = -1
         return found
 
@@ -482,6 +487,6 @@ def _join(parts: list[RowCounts]) -> RowCounts:
 
 def _ranges(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where chosen ranges begin when they follow each other, and the places of all their items."""
-    lengths = np.diff(starts)[chosen]
+    lengths = starts[chosen + 1] - starts[chosen]
     new_starts = np.append(0, np.cumsum(lengths))
     return new_starts, np.repeat(starts[chosen] - new_starts[:-1], lengths) + np.arange(new_starts[-1])
