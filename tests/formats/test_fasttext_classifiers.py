@@ -12,6 +12,7 @@ import pytest
 import w2v
 from tests.faults.fasttext_classifier import LABELS, WORDS, File
 from tests.helpers import assert_refused, run, run_json
+from w2v.formats import table
 
 TEXTS = ["ab", "ab köln ab", "c ab unknown dé", "unknown", "", "c\tköln c c __label__y"]
 
@@ -101,6 +102,17 @@ def test_dense_classifiers_are_written_as_they_were_read(name: str, tmp_path: Pa
     tokens = 12 + 3 * 4 + 24 + 8 + 16 + 12  # the place of the number of tokens, which the test chose freely
     assert copy[: tokens - 8] == data[: tokens - 8]
     assert copy[tokens:] == data[tokens:]
+
+
+def test_the_rows_of_a_file_are_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(FILES["ova"].data())
+    stored = table.read(tmp_path / "m.bin")
+    model = w2v.Classifier.from_vector_file(stored, "the model")
+    assert np.shares_memory(model.inputs, stored.vectors)
+    np.testing.assert_array_equal(model.inputs, FILES["ova"].inputs)
+    stored.tensors["text_ngrams"] = stored.tensors["text_ngrams"].copy()
+    again = w2v.Classifier.from_vector_file(stored, "the model")
+    np.testing.assert_array_equal(again.inputs, model.inputs)
 
 
 def test_commands_use_classifiers_of_fasttext(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from io import BufferedReader
 from itertools import takewhile
 from pathlib import Path
@@ -105,25 +106,30 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         pruned = _read_pruned(path, file, fields, max_size) if fields["pruned"] >= 0 else None
         buckets = fields["buckets"] if pruned is None else len(pruned)
         meter, total = Meter(progress, "load"), words + buckets + (labels or words)
-        has_flag = not is_old
-        next_rows, is_quantized = _open_matrix(path, file, (words + buckets, size), max_size, has_flag, bool(labels))
+        shape = words + buckets, size
+        fill, is_quantized = _open_matrix(path, file, shape, max_size, not is_old, bool(labels))
         if pruned is not None and not is_quantized:
             raise W2VError(f"{path}: damaged: n-grams were pruned, but it is not quantized")
-        vectors = next_rows(words)
+        inputs: NDArray[np.float32] = memory.empty(shape)
+        vectors, end = inputs[:words], words
+        fill(vectors)
         meter(words, total)
         # Drop buckets with a row of zeros. `write` writes such a row for each bucket that no n-gram uses.
-        bucket_rows, used_buckets = [np.empty((0, size), np.float32)], [np.empty(0, np.int32)]
+        used_buckets = [np.empty(0, np.int32)]
         for start in range(0, buckets, BLOCK_ROWS):
-            block = next_rows(min(BLOCK_ROWS, buckets - start))
+            block = inputs[end : end + min(BLOCK_ROWS, buckets - start)]
+            fill(block)
             used = np.arange(len(block)) if pruned is not None else np.flatnonzero(block.any(axis=1))
-            bucket_rows.append(block[used])
+            block[: len(used)] = block[used]
+            end += len(used)
             used_buckets.append((start + used).astype(np.int32) if pruned is None else pruned[start + used])
             meter(words + start, total)
-        rows, bucket_numbers = np.concatenate(bucket_rows), np.concatenate(used_buckets)
-        outputs = np.empty((0, size), np.float32)
-        if labels or LOSSES[fields["loss"]] != "hs":
-            next_rows, _ = _open_matrix(path, file, (labels or words, size), max_size, has_flag, is_quantized)
-            outputs = next_rows(labels or words)
+        rows, bucket_numbers = inputs[words:end], np.concatenate(used_buckets)
+        has_outputs = labels or LOSSES[fields["loss"]] != "hs"
+        outputs: NDArray[np.float32] = memory.empty(((labels or words) if has_outputs else 0, size))
+        if has_outputs:
+            fill, _ = _open_matrix(path, file, outputs.shape, max_size, not is_old, is_quantized)
+            fill(outputs)
         meter(total, total)
     if labels:
         tensors: dict[str, NDArray[Any]] = {NGRAM_ROWS: rows, "text_buckets": bucket_numbers, "outputs": outputs}
@@ -277,7 +283,7 @@ def _read_pruned(path: PathLike, file: BufferedReader, fields: dict[str, int], m
 
 def _open_matrix(
     path: PathLike, file: BufferedReader, shape: tuple[int, int], max_size: int, has_flag: bool, may_be_quantized: bool
-) -> tuple[Callable[[int], NDArray[np.float32]], bool]:
+) -> tuple[Callable[[NDArray[np.float32]], None], bool]:
     """Read the head of a matrix, and all codes of a quantized one.
 
     Args:
@@ -287,7 +293,7 @@ def _open_matrix(
         may_be_quantized: Whether this flag has a meaning.
 
     Returns:
-        A function that returns the next n rows, float32 (n, D); and whether the matrix is quantized.
+        A function that fills an array, float32 (n, D), with the next n rows; and whether the matrix is quantized.
 
     Raises:
         W2VError: If the matrix has another shape, or is damaged.
@@ -302,7 +308,7 @@ def _open_matrix(
     if is_quantized:
         return _read_quantized(path, file, shape, max_size, is_normalised), True
     _check_size(path, 4 * shape[0] * shape[1], max_size)
-    return lambda rows: _read_rows(path, file, rows, shape[1]), False
+    return partial(_read_rows, path, file), False
 
 
 def _check_size(path: PathLike, size: int, max_size: int) -> None:
@@ -310,17 +316,16 @@ def _check_size(path: PathLike, size: int, max_size: int) -> None:
         raise TruncatedFile(f"{path}: truncated: it should hold {size:,} bytes more")
 
 
-def _read_rows(path: PathLike, file: BufferedReader, rows: int, columns: int) -> NDArray[np.float32]:
-    matrix: NDArray[np.float32] = memory.empty((rows, columns))
-    if file.readinto(matrix.reshape(-1).view(np.uint8).data) != matrix.nbytes:
+def _read_rows(path: PathLike, file: BufferedReader, rows: NDArray[np.float32]) -> None:
+    """Fill an array with rows."""
+    if file.readinto(rows.reshape(-1).view(np.uint8).data) != rows.nbytes:
         raise TruncatedFile(f"{path}: truncated in a matrix")
-    return matrix
 
 
 def _read_quantized(
     path: PathLike, file: BufferedReader, shape: tuple[int, int], max_size: int, is_normalised: bool
-) -> Callable[[int], NDArray[np.float32]]:
-    """Read a quantized matrix after its shape. Return a function that decodes its next n rows, float32 (n, D).
+) -> Callable[[NDArray[np.float32]], None]:
+    """Read a quantized matrix after its shape. Return a function that fills an array with its next n rows, decoded.
 
     A row is divided into parts, and each part is one of CENTROIDS vectors (Jégou et al. 2011).
     """
@@ -338,16 +343,14 @@ def _read_quantized(
         norms = _read_centroids(path, file, 1, 1)[0][norm_codes]
     position = 0
 
-    def next_rows(number: int) -> NDArray[np.float32]:
+    def fill(decoded: NDArray[np.float32]) -> None:
         nonlocal position
-        decoded: NDArray[np.float32] = memory.empty((number, columns))
-        chosen = slice(position, position + number)
+        chosen = slice(position, position + len(decoded))
         np.concatenate([each[codes[chosen, part]] for part, each in enumerate(centroids)], axis=1, out=decoded)
         decoded *= norms[chosen]
-        position += number
-        return decoded
+        position += len(decoded)
 
-    return next_rows
+    return fill
 
 
 def _read_centroids(path: PathLike, file: BufferedReader, columns: int, parts: int) -> list[NDArray[np.float32]]:

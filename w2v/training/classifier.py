@@ -351,10 +351,18 @@ class Classifier:
             parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
             others = {"outputs": np.eye(size, dtype=np.float32)} if is_direct else {}
             loss = loss_for(settings, features.labels, {**tensors, **others})
-        inputs = np.concatenate([stored.vectors, rows])
+        inputs = _joined(stored.vectors, rows)
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
         own |= {"text": header.text, "metrics": dict(header.metrics)}
         return cls(settings, options, features, inputs, loss, parameters, **own)
+
+
+def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows of two matrices, without a copy if the second follows the first in memory."""
+    is_next = second.ctypes.data == first.ctypes.data + first.nbytes
+    if is_next and first.base is second.base is not None and first.flags.c_contiguous and first.dtype == second.dtype:
+        return np.lib.stride_tricks.as_strided(first, (len(first) + len(second), first.shape[1]))
+    return np.concatenate([first, second])
 
 
 @wraps(keyed.load)
