@@ -38,6 +38,7 @@ from w2v.vectors.encode import encode
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.faults.fasttext_classifier import File as ClassifierFile  # noqa: E402
 from tests.faults.peak import bounded  # noqa: E402
 
 FOLDER = Path("build/fuzz")
@@ -133,6 +134,10 @@ def seed_files() -> dict[str, dict[str, bytes]]:
             },
             "classifier": {name: save(f"{name}.labels.safetensors", model) for name, model in classifiers.items()},
             "fasttext": {"plain": save("m.ft.bin", subword_model)},
+            "fasttext-classifier": {
+                "hs": ClassifierFile(loss=1, size=2, buckets=7).data(),
+                "pruned": ClassifierFile(size=2, buckets=7, kept=[3, 1], part_size=2).data(),
+            },
             "checkpoint": checkpoints,
             "vocabulary": {
                 "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
@@ -303,6 +308,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "native": read_model,
         "classifier": read_classifier,
         "fasttext": read_model,
+        "fasttext-classifier": read_classifier,
         "checkpoint": checkpoint.read_checkpoint,
         "vocabulary": Vocabulary.load,
         "questions": lambda path: analogies(known, path),

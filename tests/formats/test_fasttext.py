@@ -95,18 +95,6 @@ def test_models_of_fasttext_are_read_and_continued(
     assert not {"alpha", "seed", "shrink_windows"} & shown.keys()
 
 
-def test_classifiers_and_quantized_models_are_refused(fasttext: Any, model_file: Path, tmp_path: Path) -> None:
-    text = tmp_path / "labelled.txt"
-    text.write_text("__label__a one two three\n__label__b four five six\n" * 50)
-    model = fasttext.train_supervised(str(text), dim=4, epoch=1, verbose=0, thread=1)
-    path = tmp_path / "m.bin"
-    model.save_model(str(path))
-    assert_refused(path, "a fastText classifier")
-    content = bytearray(model_file.read_bytes())
-    content[ours.HEAD.size - 8 : ours.HEAD.size] = struct.pack("<q", 3)  # n-grams were pruned
-    assert_refused(path, "a quantized fastText model", bytes(content))
-
-
 def test_models_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> None:
     path, lines = tmp_path / "m.ft.bin", [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=20, sample=0)
@@ -212,6 +200,7 @@ def test_every_field_of_a_model_is_read(tmp_path: Path) -> None:
     [
         ({"loss": 1}, {"loss": "hs"}),
         ({"loss": 3, "model": 1}, {"loss": "softmax", "model": "cbow"}),
+        ({"loss": 4}, {"loss": "ova"}),
         ({"negative": 1}, {"negative": 1}),
         ({"negative": 0}, {"negative": 1}),  # w2v requires a positive number even if the loss does not use it
         ({"shortest": 0, "longest": 99}, {"subwords": "1-99"}),
@@ -241,10 +230,11 @@ def test_fields_of_other_models_are_read(tmp_path: Path, changes: dict[str, int]
         ({"longest": 100}, "refused: n-grams of 100 characters; at most 99 are read"),
         ({"version": 10}, "a fastText model of version 10: this w2v reads version 12"),
         ({"version": 13}, "a fastText model of version 13: this w2v reads version 12"),
-        ({"labels": 1}, "a fastText classifier"),
-        ({"pruned": 0}, "a quantized fastText model"),
-        ({"model": 3}, "a fastText classifier"),
-        ({"loss": 4}, "a fastText classifier"),
+        ({"labels": 1}, "damaged: a model of words with 1 labels and -1 pruned n-grams"),
+        ({"pruned": 0}, "damaged: a model of words with 0 labels and 0 pruned n-grams"),
+        ({"model": 3}, "damaged: a classifier with 0 labels and -1 pruned n-grams"),
+        ({"model": 4}, "damaged: model 4 and loss 2, which fastText lacks"),
+        ({"loss": 5}, "damaged: model 2 and loss 5, which fastText lacks"),
         ({"words": 0}, "damaged: it declares 0 words and 2 values per word"),
         ({"dim": 0}, "damaged: it declares 2 words and 0 values per word"),
         ({"dim": (1 << 20) + 1}, "damaged: it declares 2 words and 1048577 values per word"),

@@ -119,14 +119,25 @@ class SparseMatrix(CompactMatrix):
 
 
 def join_rows(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the rows of matrices in one; a SparseMatrix if all are sparse."""
+    """Return the rows of matrices in one; a SparseMatrix if all are sparse.
+
+    If there are two, and the second follows the first in memory, as in a mapped file, they are not copied.
+    """
     sparse: list[Any] = [each for each in matrices if isinstance(each, SparseMatrix)]
     if len(sparse) < len(matrices):
+        if len(matrices) == 2 and not sparse and _are_adjacent(*matrices):
+            return np.lib.stride_tricks.as_strided(matrices[0], (sum(map(len, matrices)), matrices[0].shape[1]))
         return np.concatenate(matrices)
     counts = np.concatenate([np.diff(each.starts) for each in sparse])
     rows, columns = (np.concatenate([getattr(each, name) for each in sparse]) for name in ("rows", "columns"))
     joined = SparseMatrix(rows, columns, np.append(0, np.cumsum(counts)), sparse[0].shape[1])
     return cast(NDArray[Any], joined)
+
+
+def _are_adjacent(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Return True if two matrices of the same array, such as a mapped file, follow each other in memory."""
+    is_next = second.ctypes.data == first.ctypes.data + first.nbytes and first.dtype == second.dtype
+    return is_next and first.base is second.base is not None and bool(first.flags.c_contiguous)
 
 
 def is_matrix(array: NDArray[Any]) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
+from w2v.system import memory
 from w2v.system.files import temporary_folder
 from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TypeRows, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
@@ -121,6 +122,7 @@ class Features:
         buckets: int32 (B,), the bucket of each row from V on.
         factors: float32 (V + B,), the idf of each row, times NGRAM_FACTOR or LETTERS_FACTOR for n-grams; None with mean
             pooling.
+        pruned: Whether n-grams without a row do not count for the mean of the rows of a text.
     """
 
     vocabulary: Vocabulary
@@ -131,6 +133,7 @@ class Features:
     label_prefix: str
     buckets: NDArray[np.int32]
     factors: NDArray[np.float32] | None
+    pruned: bool = False
 
     @classmethod
     def choose(
@@ -185,7 +188,8 @@ class Features:
     @property
     def row_of_bucket(self) -> NDArray[np.int32]:
         """The row of each bucket, or -1: int32 (bucket_count,)."""
-        rows = np.full(self.bucket_count, -1, np.int32)
+        rows: NDArray[np.int32] = memory.empty((self.bucket_count,), np.int32)
+        rows.fill(-1)
         rows[self.buckets] = np.arange(len(self.vocabulary), self.rows, dtype=np.int32)
         return rows
 
@@ -306,13 +310,13 @@ class Features:
         return replace(self, factors=idf.astype(np.float32))
 
     @cached_property
-    def _end_row(self) -> int:
+    def end_row(self) -> int:
         """The row of the word </s>, or -1."""
         return int(self.vocabulary.words.rows_of(END)[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row other than the row of </s>, bool (N,)."""
-        before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
+        before = np.append(0, np.cumsum(found.rows != self.end_row))[found.starts]
         return np.diff(before) > 0
 
     def examples(
@@ -360,7 +364,11 @@ class Features:
         """
         if self.factors is not None:
             return idf_weights(found.rows, found.counts, found.starts, self.factors, TINY)
-        return (found.counts / np.repeat(found.sizes, np.diff(found.starts))).astype(np.float32)
+        totals: NDArray[Any] = found.sizes
+        if self.pruned:
+            totals = np.diff(np.append(0, np.cumsum(found.counts))[found.starts])
+        shares: NDArray[Any] = found.counts / np.repeat(totals, np.diff(found.starts))
+        return shares.astype(np.float32)
 
     def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
@@ -423,8 +431,8 @@ class Features:
             raise W2VError("damaged: its labels and n-grams are inconsistent")
         names = Words(found["labels"], np.array(found["label_offsets"]))
         labels = Vocabulary(names, found["label_counts"])
-        own = options.word_ngrams, subwords, options.label_prefix
-        return cls(vocabulary, labels, bucket_count, *own, np.array(buckets), found.get("idf"))
+        own = options.word_ngrams, subwords, options.label_prefix, np.array(buckets), found.get("idf")
+        return cls(vocabulary, labels, bucket_count, *own, options.fasttext == "pruned")
 
 
 class TextFinder:
@@ -520,6 +528,6 @@ def _slice(starts: NDArray[np.int64], first: int, end: int) -> tuple[NDArray[np.
 
 def _ranges(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where chosen ranges begin when they follow each other, and the places of all their items."""
-    lengths = np.diff(starts)[chosen]
+    lengths = starts[chosen + 1] - starts[chosen]
     new_starts = starts_of(lengths)
     return new_starts, np.repeat(starts[chosen] - new_starts[:-1], lengths) + np.arange(new_starts[-1])

@@ -19,6 +19,7 @@ from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
+from w2v.losses.fasttext import label_probabilities
 from w2v.losses.loss import Loss, is_parameter, log_softmax
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import Settings, loss_for, settings_from
@@ -181,7 +182,7 @@ class Classifier:
         """
         prefix = OWN_PREFIX if isinstance(texts, LabelledTexts) else self.features.label_prefix
         for lines in self._read(texts, column, encoding, errors, progress):
-            for part in self._finder.find(lines, prefix).parts(max(1, SCORES_AT_ONCE // len(self.labels))):
+            for part in self.finder.find(lines, prefix).parts(max(1, SCORES_AT_ONCE // len(self.labels))):
                 yield Predictions(self.probabilities(part), part.label_starts, part.labels)
 
     def read_explanations(
@@ -245,7 +246,7 @@ class Classifier:
         """Return the explanation of a normalised line. See `explain` and `read_explanations`."""
         if self.loss.no_word_outputs:
             raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
-        found = self._finder.find(line + b"\n" + PADDING)
+        found = self.finder.find(line + b"\n" + PADDING)
         probabilities = self.probabilities(found)[0]
         if np.isnan(probabilities[0]):
             return None
@@ -258,15 +259,25 @@ class Classifier:
         return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
 
     @cached_property
-    def _finder(self) -> TextFinder:
+    def finder(self) -> TextFinder:
+        """Finds the rows of new texts, for `probabilities`."""
         return TextFinder(self.features)
 
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        pooled = self._sums(found.rows, found.starts, self.features.weights(found))
-        probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
-        probabilities[~self.features.have_words(found)] = np.nan
+        probabilities = self.probabilities_of(self.pooled(found) / np.float32(self.temperature))
+        known = self.features.have_words(found)
+        if self.options.fasttext:  # </s> is a word like others, and a text without words has it
+            known = (np.diff(found.starts) > 0) | ((found.sizes == 0) & (self.features.end_row >= 0))
+        probabilities[~known] = np.nan
         return probabilities
+
+    def pooled(self, found: RowCounts) -> NDArray[np.float32]:
+        """Return the weighted sum of the rows of each of N texts, (N, D)."""
+        pooled = self._sums(found.rows, found.starts, self.features.weights(found))
+        if self.options.fasttext and self.features.end_row >= 0:
+            pooled[found.sizes == 0] = self.inputs[self.features.end_row]
+        return pooled
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
@@ -280,6 +291,8 @@ class Classifier:
     def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
         parameters = {"outputs": self.outputs, **self.parameters}
+        if self.options.fasttext:
+            return label_probabilities(self.loss, parameters, pooled)
         if not isinstance(self.loss, OneVsAll):
             return np.exp(self.loss.distribution(parameters, pooled))
         scores = pooled if self.options.classifier == "direct" else pooled @ self.outputs.T
@@ -300,7 +313,7 @@ class Classifier:
     # -- files --------------------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically. Only the format .safetensors stores the whole classifier.
+        """Write the model to a file, atomically: .safetensors, or .ft.bin for fastText. Others store only the words.
 
         Args:
             path: The file; its extension chooses the format.
@@ -327,7 +340,7 @@ class Classifier:
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """Load a classifier from a .safetensors file.
+        """Load a classifier from a .safetensors file, or from a .bin or .ftz file of fastText.
 
         Args:
             path: The file.
