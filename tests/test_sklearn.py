@@ -194,6 +194,13 @@ def test_classifier_predicts_an_indicator(indicator: Any) -> None:
         TextClassifier(class_weight="balanced").fit(TEXTS, BOTH)
 
 
+def test_an_indicator_gives_texts_several_labels_even_if_each_has_one() -> None:
+    one = np.eye(2, dtype=int)[[0, 0, 1, 1] * 3]
+    classifier = TextClassifier().fit(TEXTS, one)
+    assert classifier.classifier_.several
+    np.testing.assert_array_equal(classifier.predict(TEXTS), one)
+
+
 def test_class_weights_act_like_weights_of_texts() -> None:
     texts, kinds = ["king france", "king rome", "king italy"] * 4, ["people", "places", "places"] * 4
     settings: dict[str, Any] = {"word_ngrams": 1, "epochs": 1, "alpha": 0.1, "training": {"workers": 1}}

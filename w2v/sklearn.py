@@ -115,7 +115,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: The L labels in sorted order; 0 to L - 1 for an indicator.
-        classifier_: The w2v.Classifier, after `fit`. Its labels are those of `classes_` as text.
+        classifier_: The w2v.Classifier, after `fit`. Its labels are `classes_` as text.
         class_prior_: The shares of the labels in the training, (L,).
     """
 
@@ -179,6 +179,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_prior_ = np.average(indicator, axis=0, weights=weights)
         names = [str(label) for label in self.classes_]
         labels = [[names[number] for number in np.flatnonzero(row)] for row in indicator]
+        own |= {"several": True} if self._is_multilabel else {}
         self.classifier_ = train_classifier(texts, labels, sample_weight=weights, **own, **self.training or {})
         return self
 

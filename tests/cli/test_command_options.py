@@ -144,6 +144,9 @@ CLASSIFIER: Changes = {
     "--classifier embedded": {"classifier": "embedded"},
     "--balanced": {"balanced": True},
     "--as-counted": {"balanced": False},
+    "--several": {"several": True},
+    "--as-found": {"several": False},
+    "--alpha 0.25 | --min-alpha 0.0625": {"min_alpha": 0.0625},
     "--smoothing 0.25": {"smoothing": 0.25},
     "--loss ns | --storage bf16": {"storage": "bf16"},
     "--loss softmax | --large-softmax": {"large_softmax": True},
@@ -665,7 +668,7 @@ CALLS = [
             ("encode", "vectors", "load", "old.bin text -o new.npy"),
             ("recommend", "vectors", "load", "old.bin text"),
             ("info", "vectors", "load", "old.bin"),
-            ("convert", "vectors", "table.read", "old.bin new.txt"),
+            ("convert", "vectors", "registry.read", "old.bin new.txt"),
             ("combine", "vectors", "load", "old.bin old.bin -o new.bin"),
             ("align", "change", "load", "old.bin old.bin -o new"),
             ("evaluate", "evaluation", "load", "old.bin"),
@@ -690,7 +693,7 @@ TESTED_ELSEWHERE = {
         "predict --explain",
     ),
     *(f"tune --{name}" for name in ("classify", "metric", "held-out", "folds", "labels", "label-prefix", "balanced")),
-    *(f"tune --{name}" for name in ("as-counted", "word-ngrams", "pooling", "classifier")),
+    *(f"tune --{name}" for name in ("as-counted", "several", "as-found", "word-ngrams", "pooling", "classifier")),
     *("evaluate --labelled", "plot --labelled", "plot --labels", "plot --column"),  # test_labels.py
     *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py

@@ -2,13 +2,17 @@
 
 import json
 import random
+import shlex
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import run, run_json
+from tests.helpers import run, run_json, start
 
 WORDS = {
     "sport": ["ball", "team", "goal", "match", "coach"],
@@ -92,6 +96,19 @@ def test_predict_prints_a_line_for_each_text_in_order() -> None:
     sure = run("predict", "lines.safetensors", "--threshold", 0.9, stdin="ball\nball soup\n").stdout.splitlines()
     assert sure[0].startswith("sport\t")
     assert sure[1] == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell whether a pipe has more bytes")
+def test_predict_answers_each_line_of_a_pipe() -> None:
+    with start("predict", "lines.safetensors", "-", "--json", stdin=subprocess.PIPE) as program:
+        late = threading.Timer(60, program.kill)  # the test fails rather than wait for ever
+        late.start()
+        for text, label in (("ball goal", "sport"), ("bread", "food")):
+            program.stdin.write(f"{text}\n".encode())
+            program.stdin.flush()
+            assert label in program.stdout.readline().decode()
+        late.cancel()
+        program.stdin.close()
 
 
 def test_predict_reads_a_column_and_needs_it() -> None:
@@ -283,9 +300,21 @@ def test_tune_finds_settings_and_says_how_to_train_with_them(tmp_path: Path) -> 
     assert "trial 1: score 0.00, best 0.00, with the defaults" in result.stderr
     assert values["score"] == "1"
     assert w2v.load(tmp_path / "best.safetensors").evaluate(["aaaq", "bbbq"], ["a", "b"]).accuracy == 1
-    assert "--subwords" in result.stdout
+    repeat = shlex.split(values["command"])
+    assert repeat[:3] == ["w2v", "classify", str(train)]
+    run(*repeat[1:], "-o", tmp_path / "again.safetensors")
+    same, best = (w2v.load(tmp_path / f"{name}.safetensors") for name in ("again", "best"))
+    assert (same.settings, same.options) == (best.settings, best.options)
     again = run_json(*command, "--force", "--folds", 2, "--metric", "macro_f1")
     assert (again["metric"], again["changed_settings"]["subwords"] in ("2-4", "3-6")) == ("macro_f1", True)
+
+
+def test_tune_stops_at_once_if_nothing_can_be_trained(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("__label__a ball\n__label__a soup\n" * 5)
+    error = run(
+        "tune", tmp_path / "one.txt", "--classify", "--time", "20s", "-o", tmp_path / "m.safetensors", code=1
+    ).stderr
+    assert "has one label, 'a': at least 2 are needed" in error
 
 
 @pytest.mark.parametrize(

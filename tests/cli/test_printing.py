@@ -397,3 +397,14 @@ def test_trials_are_printed_on_one_line(capsys: pytest.CaptureFixture[str]) -> N
     assert first == "w2v: trial 1: score 12.35, best 12.35, with the defaults; 100% of the epochs, seed 7, 12.3 s"
     line = "w2v: trial 12: score -, best 50.00, with window=9 alpha=0.0125; 33% of the epochs, seed 8, 1.2 s"
     assert others == [line, line]
+
+
+def test_each_view_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    views = {"words": {"loss": [2.5], "predictions": 7}, "subwords": {"loss": [1.5], "predictions": 7}}
+    printing.print_values({"vector_size": 20, "views": views, "seconds": {"read": 1.0}, "skipped": {}})
+    assert capsys.readouterr().out.splitlines() == [
+        "vector size     20",
+        "views words     loss 2.5, predictions 7",
+        "views subwords  loss 1.5, predictions 7",
+        "seconds         read 1",
+    ]

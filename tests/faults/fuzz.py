@@ -44,7 +44,7 @@ FOLDER = Path("build/fuzz")
 MEMORY_LIMIT = 1 << 30  # bytes of memory of the process that fuzzes a loader
 TIME_LIMIT = 30  # seconds for an input
 MAX_INPUT = 4096  # bytes
-# For each loader, the format of w2v.formats.table that it reads. Formats that a library reads are not fuzzed.
+# For each loader, the format of w2v.formats.registry that it reads. Formats that a library reads are not fuzzed.
 FORMATS = {
     "native": "native",
     "fasttext": "fasttext",
@@ -74,7 +74,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
     import gensim
 
     import w2v
-    from w2v.formats import table
+    from w2v.formats import registry
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.text.corpus import Corpus
@@ -109,7 +109,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
         for vectors_name in {vectors_name for vectors_name, _ in FILES.values()}:
             vectors.save(folder / vectors_name)
         parts = {name: {"plain": (folder / part).read_bytes()} for name, (_, part) in FILES.items()}
-        table.write(folder / "int8.safetensors", change_storage(table.read(folder / "m.safetensors"), "int8"))
+        registry.write(folder / "int8.safetensors", change_storage(registry.read(folder / "m.safetensors"), "int8"))
         (folder / "text").write_bytes(text)
         checkpoints = {}
 

@@ -607,3 +607,27 @@ def test_only_strings_that_are_short_enough_look_like_paths() -> None:
     assert looks_like_path("text.txt")
     assert not looks_like_path("text.t23456789x")
     assert looks_like_path("text.t23456789")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell whether a pipe has more bytes")
+@pytest.mark.parametrize(("column", "form"), [(None, "{}\n"), ("none", "{}\n"), ("text", '{{"text": "{}"}}\n')])
+def test_lines_of_a_pipe_come_before_the_next_ones(
+    column: str | None, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb", buffering=0) as output:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+        late = threading.Timer(60, output.close)  # the test fails rather than wait for ever
+        late.start()
+        blocks = Corpus("-").blocks(column, as_lines=True)
+        for word in ("one", "two"):
+            output.write(form.format(word).encode())
+            assert next(blocks).text == f"{word}\n".encode() + PADDING
+        last = form.format("four").encode()
+        output.write(form.format("three").encode() + last[:2])
+        assert next(blocks).text == b"three\n" + PADDING
+        output.write(last[2:])
+        assert next(blocks).text == b"four\n" + PADDING
+        late.cancel()
+        output.close()
+        assert list(blocks) == []

@@ -1,9 +1,10 @@
-"""Train classifiers: what they learn, resume, determinism, continuing, and wrong input."""
+"""Classifiers: what they learn, resumed and continued runs, determinism, files, and wrong input."""
 
 import copy
 import json
 import pickle
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,17 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.evaluation.labels import score_labels
+from tests.helpers import memory_of
+from w2v.evaluation.labels import LabelScores, Predictions, score_labels
+from w2v.formats import registry
+from w2v.formats.storage import SparseMatrix
 from w2v.progress import Progress
+from w2v.text.corpus import Corpus
 from w2v.text.labels import LabelledTexts
+from w2v.training import classifier
+from w2v.training import labels as labels_of_texts
 from w2v.training.checkpoint_folder import latest_checkpoints
+from w2v.training.labelled import score_file
 from w2v.training.train import open_training, resumed_config
 from w2v.vectors.keyed import load
 
@@ -59,8 +67,11 @@ def test_few_labels_have_a_direct_model() -> None:
 @pytest.mark.parametrize("pooling", ["idf", "mean"])
 @pytest.mark.parametrize("loss", ["ova", "softmax"])
 @pytest.mark.parametrize("classifier", ["direct", "embedded"])
-def test_steps_follow_the_numerical_gradient(classifier: Any, loss: Any, pooling: Any) -> None:
+def test_steps_follow_the_numerical_gradient(
+    classifier: Any, loss: Any, pooling: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An epoch over two texts at a constant rate is two steps along the gradient of the loss in float64."""
+    monkeypatch.setattr(labels_of_texts, "compact_scores", lambda scores: scores)
     texts, labels = {"a": "x y x", "b": "y z"}, ["a", "b"]
     size: dict[str, Any] = {"vector_size": 3} if classifier == "embedded" else {}
     settings = {"word_ngrams": 1, "seed": 3, "loss": loss, "pooling": pooling, "classifier": classifier, **size}
@@ -351,6 +362,29 @@ def test_copies_and_files_predict_the_same(tmp_path: Path) -> None:
             w2v.Model.load(path)
 
 
+def test_a_direct_model_leaves_out_scores_that_hardly_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    topics = rng.integers(30, size=600)
+    texts = [" ".join(f"w{topic}.{rng.integers(9)}" for _ in range(6)) + f" of {topic % 4}" for topic in topics]
+    labels = [f"topic {topic}" for topic in topics]
+    model = train(texts, labels)
+    monkeypatch.setattr(labels_of_texts, "compact_scores", lambda scores: scores)
+    dense = train(texts, labels)
+    assert isinstance(model.inputs, SparseMatrix)
+    assert isinstance(dense.inputs, np.ndarray)
+    assert len(model.inputs.rows) < dense.inputs.size / 5
+    np.testing.assert_allclose(model.predict_proba(texts), dense.predict_proba(texts), atol=0.02)
+    assert model.explain(texts[0]).parts[0][0] == dense.explain(texts[0]).parts[0][0]
+    assert model.vectors["of"].shape == (30,)
+    model.save(tmp_path / "sparse.safetensors")
+    dense.save(tmp_path / "dense.safetensors")
+    assert (tmp_path / "sparse.safetensors").stat().st_size < (tmp_path / "dense.safetensors").stat().st_size / 2
+    loaded = w2v.Classifier.load(tmp_path / "sparse.safetensors", mmap=True)
+    assert loaded.predict_proba(texts).tobytes() == model.predict_proba(texts).tobytes()
+    more = train(texts, labels, continue_from=model, epochs=1, alpha=1e-9)
+    np.testing.assert_allclose(more.predict_proba(texts), model.predict_proba(texts), atol=0.05)
+
+
 def test_threads_predict_the_same() -> None:
     model, results = train(), list[Any]()
     expected = model.predict_proba(TEXTS)
@@ -419,6 +453,7 @@ def test_a_table_in_memory_has_columns() -> None:
         (["a", "b"], ["x", "y"], {"sample_weight": [1, -1]}, "sample_weight must have one number for each text"),
         (["a", "b"], ["x", "y"], {"classifier": "direct", "loss": "hs"}, "classifier direct: it has no loss hs"),
         (["a", "b"], ["x", "y"], {"loss": "mos"}, "loss mos cannot learn labels: choose ova, softmax, hs or ns"),
+        (["a", "b"], ["x", "y"], {"min_alpha": 0.1}, "min_alpha needs alpha: the default of alpha is chosen after"),
         (["a", "b"], ["x", "y"], {"word_ngram": 2}, "unknown setting 'word_ngram': did you mean word_ngrams"),
         ({"text": ["a"]}, ["x"], {}, "a list of texts is needed with a list of labels, not dict"),
         ("a b", ["x"], {}, "a list of texts is needed with a list of labels, not str"),
@@ -434,6 +469,14 @@ def test_a_given_loss_is_kept() -> None:
     model = train(loss="ova", pooling="mean")
     assert (model.settings.loss, model.options.classifier) == ("ova", "embedded")
     assert train(pooling="mean").settings.loss == "softmax"
+
+
+def test_labels_have_probabilities_of_their_own_if_asked() -> None:
+    texts, labels = ["a x", "b x", "c x"] * 10, ["a", "b", "c"] * 10
+    model = train(texts, labels, several=True)
+    assert (model.several, model.options.several) == (True, True)
+    assert model.predict(["x"]) == [[]]
+    assert train(texts, labels).predict_proba(["x"]).sum() == pytest.approx(1)
 
 
 def test_many_labels_name_faster_losses(caplog: pytest.LogCaptureFixture) -> None:
@@ -494,3 +537,43 @@ def test_texts_without_words_or_labels_are_counted(caplog: pytest.LogCaptureFixt
     model = train([*TEXTS, "", None, "some words"], [*LABELS, "pro", "pro", None])
     assert "skipped 3 texts without words or without a label" in caplog.text
     assert model.metrics["texts"] == 60
+
+
+def test_messages_name_the_file_and_its_row(tmp_path: Path) -> None:
+    for name, label in (("a", '"pro"'), ("b", "1.5")):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"text": "x", "label": {label}}}\n')
+    message = r"b\.jsonl, row 1: the label 1\.5 is neither text nor a whole number"
+    with pytest.raises(w2v.W2VError, match=message):
+        w2v.train_classifier(tmp_path, "label", column="text")
+    with pytest.raises(w2v.W2VError, match=message):
+        score_file(train(), Corpus(tmp_path), labels="label", column="text")
+
+
+def test_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train().save(tmp_path / "model.safetensors")
+    calls, read = list[Any](), registry.read
+    monkeypatch.setattr(registry, "read", lambda *given: calls.append(given) or read(*given))
+    assert isinstance(w2v.load(tmp_path / "model.safetensors"), w2v.Classifier)
+    assert len(calls) == 1
+    assert isinstance(w2v.load(tmp_path / "model.safetensors", limit=3), w2v.KeyedVectors)
+
+
+def test_texts_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = list[int]()
+
+    def score(labels: list[str], blocks: Iterable[Predictions], **limits: Any) -> LabelScores:
+        return score_labels(labels, (sizes.append(len(one.probabilities)) or one for one in blocks), **limits)
+
+    monkeypatch.setattr(classifier, "SCORES_AT_ONCE", 14)
+    monkeypatch.setattr(classifier, "score_labels", score)
+    assert train().evaluate(TEXTS, LABELS).accuracy == 1
+    assert (max(sizes), sum(sizes)) == (7, len(TEXTS))
+
+
+@pytest.mark.parametrize("settings", [{}, {"classifier": "embedded", "vector_size": 3}], ids=["direct", "embedded"])
+def test_a_prediction_needs_no_memory_for_the_whole_vocabulary(settings: dict[str, Any]) -> None:
+    words = [f"word{number}" for number in range(40_000)]
+    texts = [" ".join(words[start : start + 200]) for start in range(0, len(words), 200)]
+    model = train(texts, ["pro", "contra"] * 100, word_ngrams=1, epochs=1, **settings)
+    model.predict(["word1 new"])  # prepares the model
+    assert memory_of(lambda: model.predict(["word1 new"])) < len(words)

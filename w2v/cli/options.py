@@ -246,6 +246,16 @@ def first_name(name: str, kind: type = Settings) -> str:
     return option_names(kind, name)[0].split("/")[0]
 
 
+def as_words(values: Mapping[str, Any], *kinds: type) -> Iterator[str]:
+    """Yield the words of a command line that gives these values of fields of some dataclasses of options."""
+    for name, value in values.items():
+        kind = next(kind for kind in kinds if name in options_of(kind))
+        flag, _, opposite = option_names(kind, name)[0].partition("/")
+        yield opposite if value is False else flag
+        if not isinstance(value, bool):
+            yield str(value)
+
+
 def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return one decorator that applies several, the first one outermost."""
 
@@ -350,6 +360,7 @@ CLASSIFIER_SETTINGS: dict[str, dict[str, Any]] = {
     "buckets": {"help": "Hash n-grams to this many rows. Only rows in use take memory.", "only_with": None},
     "epochs": {"help": "Number of passes over the texts."},
     "alpha": {"default_text": "the best measured for model, pooling and loss"},
+    "min_alpha": {},
     "stop_early": {
         "help": "Hold out a tenth of the texts, or use --held-out. Stop training when the accuracy on them has not "
         "risen for this many epochs, and keep the model of the best epoch."
@@ -405,7 +416,8 @@ THRESHOLD = click.option(
 )
 LABELLED = composed(
     file_option(
-        "--labelled", help="Score the predictions for these texts, whose labels are given as for w2v classify."
+        "--labelled",
+        help="Score the predictions for these texts. Their labels have a form that w2v classify reads.",
     ),
     option_for(LabelOptions, "labels"),
 )

@@ -505,9 +505,16 @@ def print_recommendations(result: Mapping[str, Any]) -> None:
 
 
 def print_values(values: Mapping[str, Any]) -> None:
-    """Print one name and value per line, without empty values. A nested value takes one line, too."""
+    """Print one name and value per line, without empty values.
+
+    A dictionary takes one line, too, but a dictionary of dictionaries, such as the views of a model, one for each.
+    """
+    rows: dict[str, Any] = {}
+    for name, value in values.items():
+        is_nested = isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values())
+        rows |= {f"{name} {key}": part for key, part in value.items()} if is_nested else {name: value}
     print_table(
-        [(name.replace("_", " "), format_value(value)) for name, value in values.items() if value not in (None, {}, [])]
+        [(name.replace("_", " "), format_value(rows[name])) for name in rows if rows[name] not in (None, {}, [])]
     )
 
 

@@ -25,7 +25,7 @@ from w2v.cli.options import (
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.vector_file import WORD_VIEW
 from w2v.graph.walks import WalkOptions
 from w2v.kernel.plan import instruction_set
@@ -167,7 +167,7 @@ def default_output(settings: Settings, views: Views) -> Path:
 
 def one_view_for_fasttext(views: Views, output: Path) -> Views:
     """Return one view instead of "auto" for a .ft.bin file, which holds only the view of subwords."""
-    return "words" if views == "auto" and table.format_for(output).view else views
+    return "words" if views == "auto" and registry.format_for(output).view else views
 
 
 def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:

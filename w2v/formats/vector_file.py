@@ -47,11 +47,11 @@ class VectorFile:
     def head(self, rows: int) -> VectorFile:
         """Return the first words with their vectors and counts.
 
-        The tensors are left out, because not all of them have a row for each word, and so are the views.
+        The tensors are left out, because not all of them have a row for each word, and so are the views and labels.
         """
         words = self.words.take(np.arange(min(rows, len(self.words))))
         counts = None if self.counts is None else self.counts[:rows]
-        return VectorFile(words, self.vectors[:rows], counts, {}, replace(self.header, views={}))
+        return VectorFile(words, self.vectors[:rows], counts, {}, replace(self.header, views={}, labels=None))
 
     def view(self, name: str, where: object) -> VectorFile:
         """Return the content that a file with only this view would have.

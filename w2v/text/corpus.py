@@ -8,6 +8,7 @@ import hashlib
 import itertools
 import os
 import re
+import select
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,14 +129,16 @@ class Corpus:
     Attributes:
         total_bytes: The size of all files on disk, or None if it is unknown.
         missing: The number of missing texts in the last call of `blocks`.
+        bytes_read: The bytes that the last call of `blocks` or `cells` has read so far.
 
     Raises:
         W2VError: If the source cannot be read.
     """
 
     missing = 0
+    _pipe: Any = None  # the pipe or terminal whose lines are yielded as soon as they are there
     _is_part = False
-    _bytes_read = 0
+    bytes_read = 0
 
     def __init__(self, source: Source) -> None:
         self._items: Iterable[Any] = ()
@@ -270,7 +273,8 @@ class Corpus:
                 PLAIN, files that look like tables are read as plain text. With None, they are refused.
             strip_markup: If True, remove markup from each file, row, text and list; see `without_markup`.
             as_lines: If True, keep one line for each text of a column: newlines inside a text become spaces, and a
-                missing text becomes an empty line.
+                missing text becomes an empty line. Blocks of a pipe or terminal are yielded before w2v waits for more
+                input (not on Windows).
             encoding: The encoding of the files, which are converted to UTF-8.
             errors: How to treat bytes that are not in the encoding.
             long_table: The columns of a table with a row for each item; each RowBlock has some of its rows.
@@ -280,7 +284,7 @@ class Corpus:
             SettingsError: If `column` is given for lists or texts, or `encoding` for anything but files of text.
             W2VError: If the text cannot be read.
         """
-        self._bytes_read = self.missing = 0
+        self.bytes_read = self.missing = 0
         items: Iterable[Any] = self._items
         if self._table is not None and long_table is None:
             items = _column_of(self._table, column)
@@ -302,24 +306,27 @@ class Corpus:
         for name, offset, piece in itertools.chain(own_texts, *file_texts):
             if not isinstance(piece, bytes):
                 if size:  # some lists of tokens, before the first list with items of another kind
-                    yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
+                    yield TextBlock(b"".join([*parts, PADDING]), origins, self.bytes_read)
                     parts, size, origins = [], 0, []
                 if isinstance(piece, SessionBlock):
                     lists, empty = lists + piece.missing, empty + piece.empty
                     missing_items += piece.all_missing_items
                 else:
                     missing_rows += piece.missing
-                yield replace(piece, bytes_done=self._bytes_read)
+                yield replace(piece, bytes_done=self.bytes_read)
                 continue
             if (name, offset) != expected:
                 origins.append((size, name, offset))
             expected = (name, offset + len(piece))
             size += len(piece)
-            end = last_space(piece) + 1 if size >= BLOCK_BYTES else 0
+            if must_wait := self._must_wait():  # a whole line may have come in several pieces
+                parts, piece = [], b"".join([*parts, piece])
+            end = last_space(piece) + 1 if must_wait or size >= BLOCK_BYTES else 0
             if end:
-                yield TextBlock(b"".join([*parts, memoryview(piece)[:end], PADDING]), origins, self._bytes_read)
+                block = TextBlock(b"".join([*parts, memoryview(piece)[:end], PADDING]), origins, self.bytes_read)
+                yield block
+                origins = [(0, *block.locate(size - len(piece) + end))]
                 parts, size = [piece[end:]], len(piece) - end
-                origins = [(0, name, offset + end)]
                 continue
             parts.append(piece)
             if size > BLOCK_BYTES + MAX_RUN_BYTES:  # all pieces after the first BLOCK_BYTES lack white space
@@ -330,7 +337,7 @@ class Corpus:
                     "spaces, or lines by newlines"
                 )
         if size:
-            yield TextBlock(b"".join([*parts, PADDING]), origins, self._bytes_read)
+            yield TextBlock(b"".join([*parts, PADDING]), origins, self.bytes_read)
         if self.missing:
             issue_text_warning(
                 f"{action} {pluralise(self.missing, 'missing text')} (None, NaN, or an empty field of CSV)"
@@ -344,8 +351,12 @@ class Corpus:
         if found := [pluralise(count, noun) for noun, count in counts.items() if count]:
             issue_text_warning(f"{action} {' and '.join(found)}")
 
-    def cells(self, columns: Sequence[str], encoding: str = UTF_8, errors: Errors = "strict") -> Iterator[list[Any]]:
-        """Yield the values of some columns of a table, row by row. A missing value is None.
+    def cells(
+        self, columns: Sequence[str], encoding: str = UTF_8, errors: Errors = "strict"
+    ) -> Iterator[tuple[str, list[Any]]]:
+        """Yield the place of each row of a table, for messages, and its values in some columns.
+
+        A missing value is None. A place is the name of the file and the number of the row in it, from 1.
 
         Args:
             columns: The names of the columns.
@@ -355,9 +366,10 @@ class Corpus:
             SettingsError: The corpus is not a table.
             W2VError: A column is missing, or the table cannot be read.
         """
-        self._bytes_read = 0
+        self.bytes_read = 0
         if self._table is not None:
-            yield from map(list, zip(*(python_values(_column_of(self._table, name)) for name in columns), strict=True))
+            values = zip(*(python_values(_column_of(self._table, name)) for name in columns), strict=True)
+            yield from _numbered("the table", map(list, values))
         elif not self._files:
             raise SettingsError(f"column {columns[0][:100]!r}: lists have no columns")
         for file in self._files:
@@ -368,19 +380,20 @@ class Corpus:
                 check_unchanged(name, stream, file.status),
             ):
                 unpacked = decompress(name, self._read(stream, file.stop))
-                head = _head(unpacked)
+                head = self._head(unpacked)
                 if columnar_kind(head):
                     _, table = open_table(name, stream)
                     check_columns(name, table, columns)
-                    for batch in table.batches(list(columns), ROWS_AT_ONCE):
-                        yield from map(list, zip(*(batch[column].to_pylist() for column in columns), strict=True))
+                    batches = table.batches(list(columns), ROWS_AT_ONCE)
+                    lists = ([batch[column].to_pylist() for column in columns] for batch in batches)
+                    yield from _numbered(name, (list(row) for values in lists for row in zip(*values, strict=True)))
                     continue
                 unpacked = itertools.chain([head], unpacked)
                 if encoding != UTF_8:
                     unpacked = to_utf_8(name, unpacked, encoding, errors)
-                head = _head(unpacked)
-                _, values = rows(name, itertools.chain([text_start(name, head)], unpacked), columns)
-                yield from (row for _, row in values)
+                head = self._head(unpacked)
+                _, found = rows(name, itertools.chain([text_start(name, head)], unpacked), columns)
+                yield from _numbered(name, (row for _, row in found))
 
     def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[Piece]:
         """Yield each text or list of tokens as (name for messages, position in the text, line).
@@ -484,8 +497,9 @@ class Corpus:
                     yield name, offset, data
                     offset += len(data)
                 return
+            self._pipe = stream if as_lines and file.status is None else None
             unpacked = decompress(name, self._read(stream, file.stop))
-            head = _head(unpacked)
+            head = self._head(unpacked)
             pieces: Iterator[Any] = unpacked
             is_table = has_columns(column) or long_table is not None
             if is_table and not head and len(self._files) > 1:
@@ -500,7 +514,7 @@ class Corpus:
             else:
                 if encoding != UTF_8:
                     unpacked = to_utf_8(name, itertools.chain([head], unpacked), encoding, errors)
-                    head = _head(unpacked)
+                    head = self._head(unpacked)
                 elif re.match(UTF_16, head):
                     raise W2VError(f'{name} is UTF-16 or UTF-32: add --encoding utf-16 or utf-32 (encoding="utf-16")')
                 text = text_start(name, head)
@@ -557,7 +571,7 @@ class Corpus:
             text = text.replace(b"\n", b" ") if as_lines else text
             parts += [*without_markup([text]), b"\n"] if strip_markup else [text, b"\n"]
             size += len(text)
-            if size > BLOCK_BYTES:
+            if size > BLOCK_BYTES or self._must_wait():
                 yield b"".join(parts)
                 parts, size = [], 0
         yield b"".join(parts)
@@ -576,7 +590,7 @@ class Corpus:
         """Yield the column, or the rows of a long table, of a Parquet or Arrow file, read again from its start."""
         if status is None:
             raise W2VError(f"{name}: {kind} is not read from standard input or a pipe: name the file")
-        before = self._bytes_read - stream.tell()
+        before = self.bytes_read - stream.tell()
         stream.seek(0)
         if not columnar_kind(stream.read(SIGNATURE_BYTES)):
             raise W2VError(f"{name}: a compressed {kind} file: unpack it first")
@@ -588,7 +602,7 @@ class Corpus:
             columns = list(dict.fromkeys(long_table.columns))
             for batch in table.batches(columns, ROWS_AT_ONCE):
                 arrays = [batch.column(batch.schema.get_field_index(each)) for each in long_table.columns]
-                self._bytes_read = before + status.st_size * row // max(1, table.rows)
+                self.bytes_read = before + status.st_size * row // max(1, table.rows)
                 yield block_of_arrays(pyarrow, arrays, long_table, name, row)
                 row += len(batch)
             return
@@ -599,14 +613,14 @@ class Corpus:
             check_key_type(pyarrow, value_type.value_type, where)
             step = max(1, min(ROWS_AT_ONCE, int(ITEMS_AT_ONCE / table.values_per_row(column))))
             for batch in table.batches([column], step):
-                self._bytes_read = before + status.st_size * row // max(1, table.rows)
+                self.bytes_read = before + status.st_size * row // max(1, table.rows)
                 yield block_of_array(pyarrow, batch.column(0), where, row)
                 row += len(batch)
             return
 
         def values() -> Iterator[bytes | None]:
             for text, share in columnar_texts(name, table, column, pyarrow):
-                self._bytes_read = before + int(share * status.st_size)
+                self.bytes_read = before + int(share * status.st_size)
                 yield text
 
         yield from self._column_text(name, values(), column, strip_markup, as_lines)
@@ -620,21 +634,37 @@ class Corpus:
             yield block_of_objects(columns, long_table, name, first, typed=is_json)
             first += len(part)
 
-    def _read(self, stream: IO[bytes], stop: int | None) -> Iterator[bytes]:
+    def _read(self, stream: Any, stop: int | None) -> Iterator[bytes]:
         """Yield the bytes of a file from the current position to `stop`, or to the end if `stop` is None."""
         remaining = None if stop is None else stop - stream.tell()
-        while piece := stream.read(BLOCK_BYTES if remaining is None else min(BLOCK_BYTES, remaining)):
-            self._bytes_read += len(piece)
+        read = stream.readline if self._pipe else stream.read  # a whole line shows the compression, if there is any
+        while piece := read(BLOCK_BYTES if remaining is None else min(BLOCK_BYTES, remaining)):
+            self.bytes_read += len(piece)
             remaining = None if remaining is None else remaining - len(piece)
             yield piece
+            read = stream.read1 if self._pipe else stream.read
+
+    def _must_wait(self) -> bool:
+        """Return whether the next bytes of a pipe or terminal have not come yet."""
+        if self._pipe is None:
+            return False
+        try:
+            return not select.select([self._pipe], [], [], 0)[0]
+        except (OSError, ValueError):  # Windows, or an object without a file
+            return False
+
+    def _head(self, pieces: Iterator[bytes]) -> bytes:
+        """Read pieces until they have SIGNATURE_BYTES, the file ends, or w2v must wait after a line. Join them."""
+        head = b""
+        while len(head) < SIGNATURE_BYTES and not (head.endswith(b"\n") and self._must_wait()):
+            if (piece := next(pieces, None)) is None:
+                break
+            head += piece
+        return head
 
 
-def _head(pieces: Iterator[bytes]) -> bytes:
-    """Read pieces until they have SIGNATURE_BYTES or the file ends. Return them joined."""
-    head = b""
-    while len(head) < SIGNATURE_BYTES and (piece := next(pieces, None)) is not None:
-        head += piece
-    return head
+def _numbered(name: str, rows: Iterable[list[Any]]) -> Iterator[tuple[str, list[Any]]]:
+    return ((f"{name}, row {number}", row) for number, row in enumerate(rows, 1))
 
 
 def _is_compressed(file: str) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
 from w2v.system.files import temporary_folder
-from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of
+from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TypeRows, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
@@ -204,11 +203,18 @@ class Features:
         Returns:
             These features, with the new rows, and the rows of the texts.
         """
-        types, row_of_bucket = types_of(store), self.row_of_bucket
-        finder = TextRows(len(self.vocabulary), self.word_ngrams, row_of_bucket, self.rows, add)
-        arguments = self.vocabulary.words.rows_of(types), self.label_lookup(prefix)(types), *self.hashes(types)
+        types, row_of_bucket, row_count = types_of(store), self.row_of_bucket, self.rows
+        labels = self.label_lookup(prefix)(types)
+        if add and self.subwords:
+            buckets = np.unique(self.subwords.ngram_buckets(types.take(np.flatnonzero(labels == NO_LABEL)))[1])
+            new = buckets[row_of_bucket[buckets] < 0]
+            row_of_bucket[new] = np.arange(row_count, row_count + len(new))
+            row_count += len(new)
+        known = self.type_rows(types, self.vocabulary.words.rows_of(types), labels, row_of_bucket)
+        none = self.type_rows(Words.of([]), labels[:0], labels[:0], row_of_bucket)
+        finder = TextRows(self.word_ngrams, row_of_bucket, row_count, add)
         pieces = _whole_texts(store.pieces(IDS_AT_ONCE))
-        found = _join((RowCounts(*finder.find(ids, *arguments)) for ids in pieces), temporary_folder(folder))
+        found = _join((RowCounts(*finder.find(ids, known, none)) for ids in pieces), temporary_folder(folder))
         buckets = np.flatnonzero(row_of_bucket >= 0).astype(np.int32)
         return replace(self, buckets=buckets[np.argsort(row_of_bucket[buckets])]), found
 
@@ -243,6 +249,22 @@ class Features:
             return labels
 
         return labels_of
+
+    def type_rows(
+        self, types: Words, own: NDArray[np.int32], labels: NDArray[np.int32], row_of_bucket: NDArray[np.int32]
+    ) -> TypeRows:
+        """Return the rows of each of T types, those of its n-grams of characters included.
+
+        Args:
+            types: The types.
+            own: int32 (T,), the row of each type in the vocabulary, or -1.
+            labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
+            row_of_bucket: See the property.
+        """
+        hashes, starts, buckets = self.hashes(types)
+        is_known = own >= 0
+        rows = np.insert(row_of_bucket[buckets], starts[:-1][is_known], own[is_known])
+        return TypeRows(labels, hashes, starts + np.append(0, np.cumsum(is_known)), rows)
 
     def hashes(self, words: Words) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         """Return the hash of each of n words, int32 (n,), and their character n-grams: see Subwords.ngram_buckets."""
@@ -289,7 +311,7 @@ class Features:
         return int(self.vocabulary.words.rows_of(END)[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
-        """Return which of N texts have a row besides that of </s>, bool (N,)."""
+        """Return which of N texts have a row other than the row of </s>, bool (N,)."""
         before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
         return np.diff(before) > 0
 
@@ -336,13 +358,9 @@ class Features:
         With mean pooling, it is the share of the row among all rows of the text. With idf pooling, it is (1 + ln tf) ·
         idf, scaled so that the squares of the factors of a text add up to 1.
         """
-        weights: NDArray[np.float64] = found.counts.astype(np.float64)
-        totals: NDArray[np.float64] = found.sizes.astype(np.float64)
         if self.factors is not None:
-            weights = (1 + np.log(weights)) * self.factors[found.rows]
-            totals = np.sqrt(np.diff(np.append(0, np.cumsum(weights**2))[found.starts]))
-        weights /= np.maximum(np.repeat(totals, np.diff(found.starts)), TINY)
-        return weights.astype(np.float32)
+            return idf_weights(found.rows, found.counts, found.starts, self.factors, TINY)
+        return (found.counts / np.repeat(found.sizes, np.diff(found.starts))).astype(np.float32)
 
     def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
@@ -414,30 +432,26 @@ class TextFinder:
 
     def __init__(self, features: Features) -> None:
         self._features, words = features, features.vocabulary.words
-        self._lookup, self._labels = words.lookup(), features.label_lookup()
-        self._row_of_type = np.append(words.rows_of(END), np.arange(len(words), dtype=np.int32))
-        self._hashes = features.hashes(END.concat(words))
-        rows = features.rows
-        self._rows = TextRows(len(words), features.word_ngrams, features.row_of_bucket, rows, False)
-        self._lock = Lock()  # `_rows` has working memory
+        self._lookup, self._row_of_bucket = words.lookup(), features.row_of_bucket
+        self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
+        own = np.append(words.rows_of(END), np.arange(len(words), dtype=np.int32))
+        self._types = features.type_rows(END.concat(words), own, np.full_like(own, NO_LABEL), self._row_of_bucket)
 
-    def find(self, text: bytes) -> RowCounts:
+    def find(self, text: bytes, prefix: str | None = None) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
 
-        An unknown label is -1.
+        An unknown label is -1. Labels begin with the `prefix`, by default the `label_prefix` of the features.
         """
+        features = self._features
         rows, blob, offsets = self._lookup.find(text)
         new = Words(blob, offsets)
-        row_of_type = np.append(self._row_of_type, np.full(len(new), -1, np.int32))
-        label_of_type = np.append(np.full(len(self._row_of_type), NO_LABEL, np.int32), self._labels(new))
-        (hashes, starts, buckets), (new_hashes, new_starts, new_buckets) = self._hashes, self._features.hashes(new)
-        hashes, buckets = np.append(hashes, new_hashes), np.append(buckets, new_buckets)
-        starts = np.append(starts, starts[-1] + new_starts[1:])
+        labels = self._labels[features.label_prefix if prefix is None else prefix](new)
+        unknown = len(features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
+        labels[labels == IGNORED_LABEL] = unknown
+        types = features.type_rows(new, np.full_like(labels, -1), labels, self._row_of_bucket)
         ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
-        unknown = len(self._features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
-        label_of_type[label_of_type == IGNORED_LABEL] = unknown
-        with self._lock:
-            found = RowCounts(*self._rows.find(ids, row_of_type, label_of_type, hashes, starts, buckets))
+        finder = TextRows(features.word_ngrams, self._row_of_bucket, features.rows, add=False)
+        found = RowCounts(*finder.find(ids, self._types, types))
         found.labels[found.labels == unknown] = -1
         return found
 
@@ -457,7 +471,7 @@ def _labels_and_words(
     Raise NothingToTrain if there are none.
     """
     starts = types.start_with(prefix.encode())
-    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix alone is neither label nor word
+    is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix without a name is neither
     is_word = ~starts & (counts > 0)
     is_word[PRUNED_TYPE] = False
     is_word[np.flatnonzero(END.rows_of(types) == 0)[1:]] = False  # </s> as a word of the text

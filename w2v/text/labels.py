@@ -67,13 +67,18 @@ class LabelOptions:
     classifier: ClassifierKind = option(
         "auto",
         "Learn one score for each word and label (direct), or vectors of --vector-size values and an output layer "
-        "(embedded). auto: direct with idf pooling, up to 1,000 labels and 256 MB of scores, unless you choose the "
+        "(embedded). auto: direct with idf pooling, up to 1,000 labels and 1 GB of scores, unless you choose the "
         "vector size, or another loss than ova and softmax.",
         MODEL,
     )
 
-    # What a run finds in its texts and in the options that are given:
-    several: bool | None = None  # whether a text has several labels; None before the texts are read
+    several: bool = option(
+        False,
+        "Give each label a probability of its own, so that a text may have several labels or none. This is the default "
+        "if a text of the training has several.",
+        MODEL,
+        flags=("--several/--as-found",),
+    )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
 
     def __post_init__(self) -> None:
@@ -102,9 +107,12 @@ class LabelledTexts:
     """
 
     def __init__(
-        self, rows: Iterable[tuple[Any, Any]], sample_weight: NDArray[Any] | None = None, source: Corpus | None = None
+        self,
+        rows: Iterable[tuple[str, Any, Any]],
+        sample_weight: NDArray[Any] | None = None,
+        source: Corpus | None = None,
     ) -> None:
-        """Take rows of a text and its label or labels. A text may also be a list of words."""
+        """Take rows: the place for messages, a text or list of words, and its label or labels."""
         self.sample_weight, self.source = sample_weight, source
         self.corpus = Corpus(self._lines(rows))
 
@@ -113,7 +121,7 @@ class LabelledTexts:
         """Take the columns of a table. Raise SettingsError if no column of texts is named."""
         if column is None or not has_columns(column):
             raise SettingsError(f"--labels {labels} (labels=) needs --column (column=), the column of the text")
-        rows = ((text, label) for text, label in table.cells([column, labels], encoding, errors))
+        rows = ((where, text, own) for where, (text, own) in table.cells([column, labels], encoding, errors))
         return cls(rows, source=table)
 
     @classmethod
@@ -127,7 +135,7 @@ class LabelledTexts:
             SettingsError: The weights are impossible.
         """
         if isinstance(texts, DataFrameLike) and column:
-            texts = (row[0] for row in Corpus(texts).cells([column]))
+            texts = (text for _, (text,) in Corpus(texts).cells([column]))
         elif isinstance(texts, str | Mapping | DataFrameLike) or not isinstance(texts, Iterable):
             raise W2VError(f"a list of texts is needed with a list of labels, not {type(texts).__name__}")
         weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
@@ -135,7 +143,7 @@ class LabelledTexts:
             weights.ndim != 1 or not np.all(np.isfinite(weights)) or weights.min(initial=0) < 0
         ):
             raise SettingsError("sample_weight must have one number for each text, 0 or more")
-        return cls(_pairs(texts, labels), weights)
+        return cls(_rows(texts, labels), weights)
 
     @property
     def files(self) -> list[str]:
@@ -154,9 +162,8 @@ class LabelledTexts:
     def __str__(self) -> str:
         return str(self.source) if self.source else "the list of texts"
 
-    def _lines(self, rows: Iterable[tuple[Any, Any]]) -> Iterator[str]:
-        for row, (text, own) in enumerate(rows, 1):
-            where = f"{self}, row {row}"
+    def _lines(self, rows: Iterable[tuple[str, Any, Any]]) -> Iterator[str]:
+        for where, text, own in rows:
             tokens = [label_token(label, OWN_PREFIX) for label in labels_of(own, where)]
             yield " ".join([*tokens, words_of(text, where)])
 
@@ -201,11 +208,11 @@ def words_of(text: Any, where: str = "a text") -> str:
     return " ".join(text.replace(OWN_PREFIX, " ").splitlines())
 
 
-def _pairs(texts: Iterable[Any], labels: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield each text and its label. Raise W2VError if there are more of one than of the other."""
+def _rows(texts: Iterable[Any], labels: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the rows of LabelledTexts. Raise W2VError if there are more texts than labels, or more labels."""
     nothing = object()
     for number, (text, label) in enumerate(zip_longest(python_values(texts), python_values(labels), fillvalue=nothing)):
         if text is nothing or label is nothing:
             more, fewer = ("labels", "text") if text is nothing else ("texts", "label")
             raise W2VError(f"there are more {more} than {pluralise(number, fewer)}: give one label, or list, for each")
-        yield text, label
+        yield f"the list of texts, row {number + 1}", text, label

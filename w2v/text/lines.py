@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from w2v.errors import W2VError
 from w2v.system.files import Errors
 from w2v.text._text import PADDING, Items
 from w2v.text.corpus import Corpus, TextBlock
@@ -53,3 +55,19 @@ def read_lines(
             plain = (b"".join(without_markup([line])).replace(b"\n", b" ") + b"\n" for line in lines)
             text = b"".join([*plain, PADDING])
         yield normalise(text), block.bytes_done
+
+
+def read_whole_lines(texts: Corpus, *arguments: Any, **options: Any) -> Iterator[bytes]:
+    """Yield blocks of whole lines, each followed by PADDING. The arguments are those of `read_lines`.
+
+    Raises:
+        W2VError: As in `read_lines`, or for lists of items.
+    """
+    rest = b""
+    for block, _ in read_lines(texts, *arguments, **options):
+        if not isinstance(block, bytes):
+            raise W2VError(f"{texts} has lists of items: give texts, or lists of words")
+        text = rest + block[: -len(PADDING)]
+        end = text.rfind(b"\n") + 1
+        yield text[:end] + PADDING
+        rest = text[end:]

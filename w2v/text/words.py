@@ -57,6 +57,22 @@ def as_list(words: Iterable[Item]) -> list[Item]:
     return list(words)
 
 
+def encode(word: str) -> bytes:
+    """Return a word in UTF-8.
+
+    Raises:
+        W2VError: If it contains a lone surrogate, which UTF-8 cannot encode.
+    """
+    try:
+        return word.encode()
+    except UnicodeEncodeError as error:
+        raise _not_encoded(error) from error
+
+
+def _not_encoded(error: UnicodeEncodeError) -> W2VError:
+    return W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8")
+
+
 class Words(Sequence[str]):
     """A sequence of V words.
 
@@ -89,7 +105,7 @@ class Words(Sequence[str]):
         try:
             encoded = [word.encode() if isinstance(word, str) else word for word in words]
         except UnicodeEncodeError as error:
-            raise W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8") from error
+            raise _not_encoded(error) from error
         try:
             blob = b"".join(encoded)
         except TypeError:

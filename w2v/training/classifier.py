@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, translate_errors
-from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, score_labels
-from w2v.formats import bfloat16, table
+from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels
+from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
+from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.loss import Loss, is_parameter, log_softmax
 from w2v.losses.one_vs_all import OneVsAll
@@ -30,8 +31,8 @@ from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.examples import NGRAM_ROWS, Examples, Features, RowCounts, TextFinder
-from w2v.text.labels import DIRECT_LOSSES, LabelOptions, labels_of, words_of
-from w2v.text.lines import read_lines
+from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions, words_of
+from w2v.text.lines import read_whole_lines
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import sums_of_rows
 from w2v.text.vocabulary import Vocabulary
@@ -70,7 +71,8 @@ class Classifier:
         settings: The settings of the run.
         options: The options of the classifier; `classifier` is "direct" or "embedded".
         features: The words, n-grams and labels that the model knows.
-        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels.
+        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels,
+            in a SparseMatrix if that is smaller.
         loss: The loss that the model was trained with.
         parameters: The matrices of the output layer and of the loss, by name; none in a direct model.
         several: Whether texts of the training had several labels. Then the probabilities of labels are independent.
@@ -82,7 +84,7 @@ class Classifier:
     settings: Settings
     options: LabelOptions
     features: Features
-    inputs: NDArray[Any]
+    inputs: NDArray[Any] | SparseMatrix
     loss: Loss
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
     several: bool = False
@@ -91,7 +93,9 @@ class Classifier:
     metrics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", memory.read_only(self.inputs))
+        if isinstance(self.inputs, np.ndarray):
+            # The rows of a run may be padded, and sums of such rows would copy all of them for each prediction.
+            object.__setattr__(self, "inputs", memory.read_only(np.ascontiguousarray(self.inputs)))
 
     def __repr__(self) -> str:
         size = f"{len(self.labels):,} labels, {len(self.features.vocabulary):,} words"
@@ -133,13 +137,12 @@ class Classifier:
         self, probabilities: NDArray[np.float32], k: int | None = 1, threshold: float | None = None
     ) -> list[list[tuple[str, float]]]:
         """Return the labels with the highest probabilities, (N, L), as `predict` does."""
-        names, found = self.labels, []
-        are_chosen = predicted_labels(probabilities, **self.limits(k, threshold))
-        for row, chosen in zip(probabilities, are_chosen, strict=True):
-            numbers = np.flatnonzero(chosen)
-            numbers = numbers[np.argsort(-row[numbers], kind="stable")]
-            found.append([(names[number], float(row[number])) for number in numbers.tolist()])
-        return found
+        limits = self.limits(k, threshold)
+        best, values = best_labels(probabilities, limits["k"])
+        sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
+        names = np.array(self.labels, object)[best]
+        rows = zip(names.tolist(), values.tolist(), sizes.tolist(), strict=True)
+        return [list(zip(own[:size], numbers[:size], strict=True)) for own, numbers, size in rows]
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
@@ -149,19 +152,8 @@ class Classifier:
         self, texts: Iterable[Any], labels: Iterable[Any], k: int | None = 1, threshold: float | None = None
     ) -> LabelScores:
         """Compare predictions for N texts with their labels, each a label or a list of labels; see LabelScores."""
-        return score_labels(self.labels, [self.predictions(texts, labels)], **self.limits(k, threshold))
-
-    def predictions(self, texts: Iterable[Any], labels: Iterable[Any]) -> Predictions:
-        """Return the predictions for N texts together with their labels."""
-        numbers = {name: number for number, name in enumerate(self.labels)}
-        own = [[numbers.get(each, -1) for each in labels_of(label, "the labels")] for label in labels]
-        probabilities = self.predict_proba(texts)
-        if len(own) != len(probabilities):
-            raise W2VError(
-                f"{len(probabilities):,} texts and the labels of {len(own):,}: give one, or a list, for each"
-            )
-        starts = np.cumsum([0, *map(len, own)], dtype=np.int64)
-        return Predictions(probabilities, starts, np.array([each for row in own for each in row], np.int32))
+        blocks = self.read_predictions(LabelledTexts.of_lists(texts, labels), progress=lambda _: None)
+        return score_labels(self.labels, blocks, **self.limits(k, threshold))
 
     def limits(self, k: int | None = 1, threshold: float | None = None) -> dict[str, Any]:
         """Return the values of `k` and `threshold` that `predict` uses."""
@@ -173,7 +165,7 @@ class Classifier:
 
     def read_predictions(
         self,
-        texts: Source | Corpus,
+        texts: Source | Corpus | LabelledTexts,
         column: str | None = PLAIN,
         encoding: str = UTF_8,
         errors: Errors = "strict",
@@ -181,27 +173,49 @@ class Classifier:
     ) -> Iterator[Predictions]:
         """Yield predictions for the lines of a text, or for the cells in a column of a table, in blocks.
 
-        A line may have labels, as in training. They are not used for the prediction.
+        A line may have labels, as in training. They are not used for the prediction. The lines of a pipe or terminal
+        are predicted as soon as they are there (not on Windows).
 
         Raises:
             W2VError: The text cannot be read.
         """
-        corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
-        meter, rest, done = Meter(progress, "predict", unit="bytes"), b"", 0
-        blocks = read_lines(
-            corpus, self.text, column, encoding, errors, self.features.label_prefix, action="gave no label to"
-        )
-        for block, bytes_done in blocks:
-            if not isinstance(block, bytes):
-                raise W2VError(f"{corpus} has lists of items: give texts, or lists of words")
-            text = rest + block[: -len(PADDING)]
-            end = text.rfind(b"\n") + 1
-            found, rest = self._finder.find(text[:end] + PADDING), text[end:]
-            for part in found.parts(max(1, SCORES_AT_ONCE // len(self.labels))):
+        prefix = OWN_PREFIX if isinstance(texts, LabelledTexts) else self.features.label_prefix
+        for lines in self._read(texts, column, encoding, errors, progress):
+            for part in self._finder.find(lines, prefix).parts(max(1, SCORES_AT_ONCE // len(self.labels))):
                 yield Predictions(self.probabilities(part), part.label_starts, part.labels)
-            done = bytes_done
-            meter(done, corpus.total_bytes)
-        meter(done, done)
+
+    def read_explanations(
+        self, texts: Source | Corpus, column: str | None = PLAIN, encoding: str = UTF_8, errors: Errors = "strict"
+    ) -> Iterator[Explanation | None]:
+        """Yield what decided the best label of each text; None if the model knows no word of it.
+
+        The arguments and errors are those of `read_predictions`.
+        """
+        for lines in self._read(texts, column, encoding, errors, progress=lambda _: None):
+            yield from (self._explanation(line, None) for line in lines[: -len(PADDING)].split(b"\n")[:-1])
+
+    def _read(
+        self,
+        texts: Source | Corpus | LabelledTexts,
+        column: str | None,
+        encoding: str,
+        errors: Errors,
+        progress: Report | None,
+    ) -> Iterator[bytes]:
+        """Yield blocks of whole lines, normalised as in training. See `read_predictions`."""
+        prefix = self.features.label_prefix
+        if isinstance(texts, LabelledTexts):
+            corpus, source, column, encoding, prefix = texts.corpus, texts.source, PLAIN, UTF_8, OWN_PREFIX
+        else:
+            corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
+            source = corpus
+        meter = Meter(progress, "predict", unit="bytes")
+        for lines in read_whole_lines(corpus, self.text, column, encoding, errors, prefix, "gave no label to"):
+            yield lines
+            if source:
+                meter(source.bytes_read, source.total_bytes)
+        if source:
+            meter(source.bytes_read, source.bytes_read)
 
     def _blocks(self, texts: Iterable[Any]) -> Iterator[NDArray[np.float32]]:
         if isinstance(texts, str | Mapping) or not isinstance(texts, Iterable):
@@ -219,20 +233,26 @@ class Classifier:
         Raises:
             W2VError: The label is unknown, the text has no known words, or the loss has no output row for each label.
         """
-        if self.loss.no_word_outputs:
-            raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
-        prefix = self.features.label_prefix
-        (words, _), *_ = read_lines(Corpus([words_of(text)]), self.text, None, UTF_8, "strict", prefix)
-        assert isinstance(words, bytes)
-        found = self._finder.find(words)
-        probabilities = self.probabilities(found)[0]
-        if np.isnan(probabilities[0]):
-            raise W2VError(f"the model knows no word of {str(text)[:60]!r}")
         if label is not None and label not in self.labels:
             raise W2VError(f"the model has no label {label[:60]!r}: {suggestion(label, self.labels)}")
+        lines, *_ = self._read(Corpus([words_of(text)]), None, UTF_8, "strict", progress=lambda _: None)
+        explanation = self._explanation(lines[: -len(PADDING)].rstrip(b"\n"), label)
+        if explanation is None:
+            raise W2VError(f"the model knows no word of {str(text)[:60]!r}")
+        return explanation
+
+    def _explanation(self, line: bytes, label: str | None) -> Explanation | None:
+        """Return the explanation of a normalised line. See `explain` and `read_explanations`."""
+        if self.loss.no_word_outputs:
+            raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
+        found = self._finder.find(line + b"\n" + PADDING)
+        probabilities = self.probabilities(found)[0]
+        if np.isnan(probabilities[0]):
+            return None
         number = int(probabilities.argmax()) if label is None else self.labels.index(label)
         parts = self.features.weights(found) * (self.inputs[found.rows] @ self.outputs[number])
-        names = self.features.names_of_rows([word for word in words.split() if not word.startswith(prefix.encode())])
+        prefix = self.features.label_prefix.encode()
+        names = self.features.names_of_rows([word for word in line.split() if not word.startswith(prefix)])
         named = [(names.get(row, "?"), part) for row, part in zip(found.rows.tolist(), parts.tolist(), strict=True)]
         named.sort(key=lambda pair: -abs(pair[1]))
         return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
@@ -243,14 +263,19 @@ class Classifier:
 
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
+        pooled = self._sums(found.rows, found.starts, self.features.weights(found))
         probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
         probabilities[~self.features.have_words(found)] = np.nan
         return probabilities
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
-        return sums_of_rows(self.inputs, examples.rows, examples.starts, examples.weights)
+        return self._sums(examples.rows, examples.starts, examples.weights)
+
+    @property
+    def _sums(self) -> Callable[..., NDArray[np.float32]]:
+        """The function that adds rows; its arguments are those of `sums_of_rows` after the first."""
+        return self.inputs.sums if isinstance(self.inputs, SparseMatrix) else partial(sums_of_rows, self.inputs)
 
     def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
@@ -285,7 +310,7 @@ class Classifier:
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.to_vector_file(), force)
+        registry.write(path, self.to_vector_file(), force)
 
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file: the rows of the words as vectors, and the rest as tensors."""
@@ -311,7 +336,7 @@ class Classifier:
         Raises:
             W2VError: The file cannot be read, or it is not a classifier.
         """
-        return cls.from_vector_file(table.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix == ".safetensors"), path)
 
     @classmethod
     def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
@@ -338,16 +363,14 @@ class Classifier:
             parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
             others = {"outputs": np.eye(size, dtype=np.float32)} if is_direct else {}
             loss = loss_for(settings, features.labels, {**tensors, **others})
-        inputs = np.concatenate([stored.vectors, rows])
+        inputs = join_rows([stored.vectors, rows])
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
         own |= {"text": header.text, "metrics": dict(header.metrics)}
         return cls(settings, options, features, inputs, loss, parameters, **own)
 
 
 @wraps(keyed.load)
-def load(path: PathLike, *arguments: Any, **options: Any) -> KeyedVectors | Any:
+def load(path: PathLike, mmap: bool = False, *arguments: Any, **options: Any) -> KeyedVectors | Any:
     """Load a vector file as keyed.load does, but a classifier as a Classifier."""
-    loaded = keyed.load(path, *arguments, **options)
-    if loaded.header.labels is None:
-        return loaded
-    return Classifier.load(path, mmap=bool(options.get("mmap", arguments[:1] == (True,))))
+    stored = keyed.read(path, mmap, *arguments, **options)
+    return to_keyed_vectors(stored, mmap) if stored.header.labels is None else Classifier.from_vector_file(stored, path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, settings_from
@@ -243,7 +243,7 @@ class RunConfig:
         with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
-                    file.write(_toml_line(path, name, value))
+                    file.write(toml_line(path, name, value))
 
 
 def _options_without_effect(given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -279,6 +279,8 @@ def label_options_of(labels: Mapping[str, Any], settings: Mapping[str, Any]) -> 
     """
     loss = settings.get("loss")
     options = LabelOptions(**labels, auto_loss=loss is None)
+    if settings.get("min_alpha") is not None and settings.get("alpha") is None:
+        raise SettingsError("min_alpha needs alpha: the default of alpha is chosen after the texts are read")
     if loss in LOSSES and "cython" not in LOSSES[loss].kernels:
         raise SettingsError(f"loss {loss} cannot learn labels: choose ova, softmax, hs or ns")
     is_embedded = "vector_size" in settings or loss not in (None, *DIRECT_LOSSES)
@@ -350,7 +352,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 
     Somebody else may have written the model, so its paths are not used.
     """
-    header = table.read(path, mmap=True).header
+    header = registry.read(path, mmap=True).header
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
     views = [dict(view.settings) for view in header.views.values()] or [dict(header.settings)]
@@ -373,10 +375,15 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     )
 
 
-def _toml_line(path: PathLike, name: str, value: Any) -> bytes:
+def toml_line(path: PathLike, name: str, value: Any) -> bytes:
+    """Return the line of a TOML file that gives an option this value.
+
+    Raises:
+        W2VError: The value is a file name with bytes that are not UTF-8.
+    """
     try:
         return f"{name} = {_toml(value)}\n".encode()
-    except UnicodeEncodeError:  # a file name with bytes that are not UTF-8
+    except UnicodeEncodeError:
         raise W2VError(f"cannot write {path}: {name} is not UTF-8, which TOML requires") from None
 
 

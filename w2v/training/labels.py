@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.evaluation.labels import SMALLEST_PROBABILITY
 from w2v.formats import bfloat16
+from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.kernel.plan import Plan
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
@@ -34,7 +35,7 @@ log = logging.getLogger("w2v")
 
 # Limits of a direct model that is chosen by default: the bytes of its scores, and the number of its labels, because a
 # step takes time in proportion to their square.
-MAX_DIRECT_BYTES, MAX_DIRECT_LABELS = 256 << 20, 1000
+MAX_DIRECT_BYTES, MAX_DIRECT_LABELS = 1 << 30, 1000
 # Learning rates, the best that were measured (bench/NOTES.md): by loss in direct models, for any loss in embedded ones.
 DIRECT_ALPHA = {"ova": 10.0, "softmax": 5.0}
 EMBEDDED_ALPHA, MEAN_ALPHA = 0.2, 0.5
@@ -42,6 +43,8 @@ EMBEDDED_ALPHA, MEAN_ALPHA = 0.2, 0.5
 HELD_OUT_SHARE, HELD_OUT_TEXTS, CALIBRATION_TEXTS, MIN_HELD_OUT = 0.1, 2000, 20_000, 20
 MAX_HELD_OUT_SCORES = 1_000_000  # scores of all labels for these texts
 MANY_LABELS = 5000  # from here on, scoring all labels takes too long for most uses
+SMALLEST_SCORE = 1 / 256  # of a direct model, as a share of its largest score: smaller ones become 0 (bench/NOTES.md)
+SCORES_AT_ONCE = 1 << 22
 TEMPERATURES = np.geomspace(0.25, 4, 41)
 BACK_OFF = 4  # after divergence, the learning rate is divided by this
 
@@ -87,7 +90,7 @@ class LabelledExamples:
             checkpoint: The checkpoint to resume from, which has the words, n-grams and labels.
 
         Raises:
-            NothingToTrain: There is no label, or only one, or no text with words.
+            NothingToTrain: The texts have fewer than two labels, or no text has words.
             SettingsError: The loss of the continued classifier cannot learn a new label.
         """
         options, ranks, folder = config.labels, text.ranks, temporary_folder(config.reading.cache)
@@ -135,7 +138,7 @@ class LabelledExamples:
         if self.several:
             log.warning(
                 "texts have several labels: %s",
-                "each has a probability of its own, and predict returns those of 0.5 or more"
+                "each has a probability of its own, and predict returns labels of 0.5 or more"
                 if loss == "ova"
                 else f"loss {loss} learns one of them at a time; ova learns all",
             )
@@ -327,9 +330,11 @@ class LabelRun(Run):
     def view(self) -> Any:
         """Return the classifier as trained so far."""
         parameters = dict(self.parameters)
-        inputs = bfloat16.to_float32(parameters.pop("inputs"))
+        inputs: NDArray[np.float32] | SparseMatrix = bfloat16.to_float32(parameters.pop("inputs"))
         if self.options.classifier == "direct":
             del parameters["outputs"]
+            if not self._labelled.several:
+                inputs = compact_scores(np.asarray(inputs))
         return Classifier(
             self.settings,
             self.options,
@@ -367,6 +372,22 @@ class DistributedLabelRun(LabelRun, DistributedRun):
         with self.communicator.collective_errors():
             own = self._measure_temperature() if self.communicator.is_root else 1.0
         self.temperature = float(self.communicator.allgather(repr(own))[0])
+
+
+def compact_scores(scores: NDArray[np.float32]) -> NDArray[np.float32] | SparseMatrix:
+    """Return the scores of a direct model, (R, L), without those that hardly matter: a SparseMatrix if it is smaller.
+
+    Most scores of a row are alike, because its word or n-gram never occurs with these labels. Where texts have one
+    label, adding a number to all scores of a row changes no probability. So scores are made relative to the median of
+    their row, and then those below SMALLEST_SCORE of the largest one become 0.
+    """
+    middle, blocks = scores.shape[1] // 2, []
+    smallest = SMALLEST_SCORE * np.abs(scores).max()
+    for _, block in bfloat16.float32_blocks(scores, SCORES_AT_ONCE // scores.shape[1]):
+        relative = block - np.partition(block, middle, axis=1)[:, middle, np.newaxis]
+        blocks.append(SparseMatrix.of(np.where(np.abs(relative) < smallest, np.float32(0), relative)))
+    sparse: Any = join_rows(cast(Any, blocks))
+    return sparse if sparse.nbytes < scores.size * scores.itemsize else scores
 
 
 def _log_loss(model: Classifier, pooled: NDArray[np.float32], examples: Examples) -> float:

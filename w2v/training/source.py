@@ -145,7 +145,7 @@ def check_frozen_outputs(settings: Settings) -> None:
 
 
 def settings_of_classifier(source: Classifier, given: Mapping[str, Any]) -> Settings:
-    """Return the settings of a run that continues a classifier. Raise SettingsError if a given one cannot change."""
+    """Return the settings of a run that continues a classifier. Raise SettingsError if a given one must stay."""
     fixed = {**source.settings.as_dict(computed=False), **asdict(source.options)}
     for name in FIXED_SETTINGS + FIXED_LABEL_OPTIONS:
         if name in given and str(given[name]) != str(fixed[name]):

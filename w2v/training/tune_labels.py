@@ -113,7 +113,8 @@ def tune_classifier(
         given: Settings of all trials: arguments of `train_classifier`.
 
     Raises:
-        W2VError, SettingsError: See `train_classifier`.
+        W2VError, SettingsError: See `train_classifier`. Settings that leave nothing to train are only skipped, unless
+            they are the defaults.
     """
     if metric not in get_args(Metric):
         raise SettingsError(f"metric {metric!r}: choose from {', '.join(get_args(Metric))}")
@@ -128,10 +129,16 @@ def tune_classifier(
             seen.add(json.dumps(candidate, sort_keys=True))
             begun, scores = clock.monotonic(), list[float]()
             for rows, test in parts:
-                model = _trained([texts[row] for row in rows], [labels[row] for row in rows], given | candidate)
-                scores.append(-np.inf if model is None else getattr(model.evaluate(*test), metric) or 0.0)
-                if model is not None and "alpha" not in candidate:
-                    default_alphas[model.options.pooling] = model.settings.start_alpha
+                own = [texts[row] for row in rows], [labels[row] for row in rows]
+                try:
+                    model = train_classifier(*own, progress=lambda _: None, **given | candidate)
+                    scores.append(getattr(model.evaluate(*test), metric) or 0.0)
+                    if "alpha" not in candidate:
+                        default_alphas[model.options.pooling] = model.settings.start_alpha
+                except NothingToTrain:  # such as words that are rare in this part
+                    scores.append(-np.inf)
+                    if not trials and len(scores) == len(parts) and max(scores) == -np.inf:
+                        raise
                 if progress:
                     used = min(clock.monotonic() - started, seconds)
                     progress(Progress("tune", int(used), int(seconds), "seconds", None, seconds - used))
@@ -148,14 +155,6 @@ def tune_classifier(
             candidate = drawn
     model = train_classifier(texts, labels, **given | best.settings)
     return TunedClassifier(model, best.settings, best.score, trials[0].score, trials)
-
-
-def _trained(texts: list[Any], labels: list[Any], settings: Mapping[str, Any]) -> Classifier | None:
-    """Return a classifier with these settings; None if they leave nothing to train."""
-    try:
-        return train_classifier(texts, labels, progress=lambda _: None, **settings)
-    except NothingToTrain:
-        return None
 
 
 def _folds(texts: list[Any], labels: list[Any], folds: int, seed: int) -> list[tuple[Any, Texts]]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import html_table
 from w2v.errors import SettingsError, W2VError, pluralise
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile, as_floats, check_counts
@@ -454,7 +454,7 @@ class KeyedVectors:
             SettingsError: If the extension is unknown.
         """
         content = VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.header)
-        table.write(path, content, force)
+        registry.write(path, content, force)
 
 
 class HasWordVectors(Protocol):
@@ -501,11 +501,22 @@ def load(
         W2VError: If the file cannot be read, is damaged or has an unknown format.
         SettingsError: If `errors` is unknown, or if `limit` is less than 1 or not a whole number.
     """
+    return to_keyed_vectors(read(path, mmap, errors, limit, progress), as_stored=mmap)
+
+
+def read(
+    path: PathLike,
+    mmap: bool = False,
+    errors: Errors = "strict",
+    limit: int | None = None,
+    progress: Report | None = None,
+) -> VectorFile:
+    """Read the content of a vector file. The arguments and errors are those of `load`."""
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return to_keyed_vectors(table.read(path, mmap, errors, limit, progress), as_stored=mmap)
+    return registry.read(path, mmap, errors, limit, progress)
 
 
 def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVectors:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.training.classifier import Classifier
 from w2v.training.config import MODEL_SUFFIX
-from w2v.training.labelled import lines_of, score_file
+from w2v.training.labelled import score_file
 
 OUTPUT = Path(f"model{MODEL_SUFFIX}")
 
@@ -159,12 +158,19 @@ def predict(
     classifier = Classifier.load(model)
     with ProgressPrinter() as progress:
         if explain:
-            _print_explanations(classifier, lines_of(corpus, **reading), as_json)
+            for explanation in classifier.read_explanations(corpus, **reading):
+                if as_json:
+                    click.echo(json.dumps(asdict(explanation) if explanation else {"label": None, "parts": []}))
+                elif explanation:
+                    print_explanation(explanation)
+                else:
+                    click.echo()
             return
         for block in classifier.read_predictions(corpus, progress=progress, **reading):
             found = classifier.most_probable(block.probabilities, k, threshold)
             lines = (_json_line(pairs) if as_json else _text_line(pairs) for pairs in found)
             sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.flush()
 
 
 def _text_line(pairs: list[tuple[str, float]]) -> str:
@@ -173,16 +179,3 @@ def _text_line(pairs: list[tuple[str, float]]) -> str:
 
 def _json_line(pairs: list[tuple[str, float]]) -> str:
     return json.dumps({"labels": [{"label": label, "probability": value} for label, value in pairs]})
-
-
-def _print_explanations(classifier: Classifier, texts: Iterator[str], as_json: bool) -> None:
-    """Print what decided the best label of each text; an empty line, or no parts, if no word of it is known."""
-    for text in texts:
-        known = any(classifier.predict([text], k=1, threshold=0))
-        explanation = classifier.explain(text) if known else None
-        if as_json:
-            click.echo(json.dumps(asdict(explanation) if explanation else {"label": None, "parts": []}))
-        elif explanation:
-            print_explanation(explanation)
-        else:
-            click.echo()
