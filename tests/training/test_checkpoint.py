@@ -641,7 +641,6 @@ Run._check_divergence = interrupt
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs unnamed temporary files (O_TMPFILE)")
 def test_second_signal_ends_the_process_at_once(sample: Path, tmp_path: Path) -> None:
     with start(*training_arguments(sample, tmp_path), before=TWO_SIGNALS) as process:
         assert process.communicate() == (b"", b"")

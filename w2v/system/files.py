@@ -127,9 +127,9 @@ def open_regular(path: PathLike) -> io.BufferedReader:
 def atomic_write(path: PathLike, replace: bool = True, follow: bool = True, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Open a binary file for writing. It gets the name `path` only when it is complete and on disk.
 
-    Until then the file has no name (or a random temporary name if the system has no unnamed files), and no other user
-    may read it. If writing fails, the new file is deleted and an existing file at `path` stays unchanged. A file that
-    replaces an old file gets the mode of the old file.
+    Until then the file has a hidden name that ends in .tmp, and no other user may read it. If writing fails, the new
+    file is deleted and an existing file at `path` stays unchanged. A killed process leaves the unfinished file. A file
+    that replaces an old file gets the mode of the old file.
 
     Args:
         path: The final name. By default, data is written through a symbolic link, device or pipe at `path`; see
@@ -180,7 +180,6 @@ class _Draft:
         target: The path of the finished file, after following links.
         file: The file, open for writing.
         temporary: The temporary path of the unfinished file, or None for a device or pipe.
-        unnamed: True if the unfinished file has no name in the file system.
         mode: The permissions of the finished file.
     """
 
@@ -188,19 +187,16 @@ class _Draft:
     target: Path
     file: BinaryIO
     temporary: Path | None = None
-    unnamed: bool = False
     mode: int = 0
 
     def complete(self) -> None:
-        """Write all data to disk and give the file its temporary name."""
+        """Write all data to disk."""
         with translate_os_errors(self.path, "write"):
             self.file.flush()
             if self.temporary is None:
                 return
             _set_mode(self.file, self.mode)
             os.fsync(self.file.fileno())
-            if self.unnamed:
-                _link_unnamed(self.file, self.temporary, self.mode)
             self.file.close()  # Windows keeps the names of open files until they are closed
 
     def publish(self, replace: bool) -> None:
@@ -229,13 +225,11 @@ def _open_draft(path: PathLike, replace: bool, follow: bool = True, mode: int = 
         if old and not replace:
             raise FileExistsError(errno.EEXIST, EXISTS)
         temporary = _temporary_path(target)
-        creation_mode = 0o600 if old else mode
-        unnamed = _create_unnamed(target.parent, creation_mode)
         try:
-            with unnamed or _create_exclusively(temporary, creation_mode) as file:
+            with _create_exclusively(temporary, 0o600 if old else mode) as file:
                 mode = (old or os.fstat(file.fileno())).st_mode & 0o777
                 _set_mode(file, 0o600)
-                yield _Draft(path, target, file, temporary, unnamed is not None, mode)
+                yield _Draft(path, target, file, temporary, mode)
         except BaseException:
             with suppress(OSError):  # the first error is the informative one
                 temporary.unlink()
@@ -360,18 +354,7 @@ def reserve_space(file: IO[bytes], size: int) -> None:
                 raise
 
 
-def _create_unnamed(folder: Path, mode: int) -> BinaryIO | None:
-    """Create a file without a name, or return None if the system has no such files.
-
-    The system deletes such a file even if the process is killed.
-    """
-    if hasattr(os, "O_TMPFILE"):  # on Linux
-        with suppress(OSError):  # the file system may not support them
-            return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, mode), "w+b")
-    return None
-
-
-def _create_exclusively(path: Path, mode: int = 0o600) -> BinaryIO:
+def _create_exclusively(path: Path, mode: int) -> BinaryIO:
     """Create a file, or raise FileExistsError if a file or link has this name."""
     if sys.platform == "win32":
         return os.fdopen(create_file(path), "w+b")
@@ -384,23 +367,6 @@ def _set_mode(file: BinaryIO, mode: int) -> None:
         return
     with suppress(OSError):  # the file system may not support modes
         os.fchmod(file.fileno(), mode)
-
-
-def _link_unnamed(file: BinaryIO, path: Path, mode: int) -> None:
-    """Give an unnamed file a name."""
-    try:
-        folder = os.open(path.parent, getattr(os, "O_PATH", os.O_RDONLY))  # O_PATH works in unreadable folders, too
-        try:  # os.link follows the link in /proc only if it gets the descriptor of a folder
-            os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)
-        finally:
-            os.close(folder)
-    except OSError:  # no /proc, or no hard links
-        file.seek(0)
-        with _create_exclusively(path) as copy:
-            shutil.copyfileobj(file, copy)
-            copy.flush()
-            _set_mode(copy, mode)
-            os.fsync(copy.fileno())
 
 
 def sync_folder(folder: Path) -> None:
