@@ -87,6 +87,7 @@ WORDS = [f"w{number}ö" for number in range(300)]
 STEP = 0.25 / 32  # the largest step of fastText's table of the logistic function
 VECTOR_CALLS = ("get_word_vector", "get_nearest_neighbors", "get_subwords")  # not of models with pruned n-grams
 LINES = ["the king of kingdomish", "a b", "", "unknown", "the\u00a0king \x1cof\v\r\fa", "naïveté 東京"]
+LINES += ["w1ö\0w2ö w3ö </s> w4ö", "</s> w1ö"]
 CLASSIFIER_CALLS: dict[str, Callable[[Any], Any]] = {
     **{
         name: CALLS[name]
@@ -111,6 +112,7 @@ CLASSIFIER_CALLS: dict[str, Callable[[Any], Any]] = {
     },
     "get_labels, counts": lambda model: model.get_labels(include_freq=True),
     "get_label_id": lambda model: (model.get_label_id(model.labels[2]), model.get_label_id("__label__unknown")),
+    "get_line, lines": lambda model: model.get_line(LINES),
     "get_line, labels": lambda model: model.get_line(f"{model.labels[1]} the __label__unknown {model.labels[0]}"),
     "get_nearest_neighbors, known word": lambda model: model.get_nearest_neighbors(model.words[3], k=5),
     "f.predict": lambda model: sorted(model.f.predict("the king\n", -1, 0.0, "strict"))[-1][1],

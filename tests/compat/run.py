@@ -24,7 +24,6 @@ SKIPPED = {
         for test in ("FacebookFormatModel", "GensimByteIdentity")
         for model in ("cbow", "skipgram")
     },
-    "TestFastTextModel.test_load_model_supervised": "expects NotImplementedError for a classifier; w2v raises W2VError",
     **{f"UnpackTest.test_{name}": "tests gensim's own file reader" for name in ("identity", "sanity", "tricky")},
     **{f"TestWord2VecModel.test_load_old_models_{version}_x": OLD for version in (1, 2, 3)},
     "TestWord2VecModel.test_method_in_bulk": "gensim skips it, too: it is a program to tune its tests",

@@ -248,6 +248,7 @@ def test_predictions_have_the_types_of_fasttext(classifier: _FastText, tmp_path:
     assert np.allclose(all_values, [[value for _, value in pairs[:2]] for pairs in expected])
     assert classifier.f.multilinePredict([f"{line}\n" for line in LINES], 2)[0] == all_labels
     assert classifier.predict([]) == ([], [])
+    np.testing.assert_array_equal(classifier.predict("ab\0c </s> köln")[1], classifier.predict("ab c")[1])
     highest = float(classifier.predict(LINES[0])[1][0])
     assert len(classifier.predict(LINES[0], threshold=highest - 2e-5)[0]) == 1
     labels, values = classifier.predict(LINES[0], threshold=highest)
@@ -266,6 +267,7 @@ def test_labels_and_words_of_a_classifier(classifier: _FastText) -> None:
     assert "köln" in classifier
     line = "ab __label__y other __label__unknown"
     assert classifier.get_line(line) == (["ab", "other", "</s>"], ["__label__y"])
+    assert classifier.get_line("ab </s> c") == (["ab", "</s>"], [])
     assert classifier.get_line([line, "c"]) == ([["ab", "other", "</s>"], ["c", "</s>"]], [["__label__y"], []])
     arguments = classifier.f.getArgs()
     assert (str(arguments.model), str(arguments.loss)) == ("model_name.supervised", "loss_name.softmax")

@@ -39,6 +39,7 @@ from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end of a line
 TOKEN = re.compile("\n|[^ \n\r\t\v\f\0]+")
 WORD = re.compile("[^ \n\r\t\v\f]+")  # separated as in C++, so not by other white space of Unicode
+END = re.compile(r"(?:^|[ \r\t\v\f\0])</s>(?:[ \r\t\v\f\0]|$)")  # fastText reads a line up to this word
 Floats = NDArray[np.float32]
 Neighbours = list[tuple[float, str]]
 Word = str | bytes
@@ -289,7 +290,7 @@ class _FastText:
             pairs = [self.get_line(line) for line in text]
             return [words for words, _ in pairs], [labels for _, labels in pairs]
         _check_line(text)
-        tokens, known = tokenize(f"{text}\n"), set(self.labels) if self._classifier else set()
+        tokens, known = tokenize(f"{END.split(text, maxsplit=1)[0]}\n"), set(self.labels) if self._classifier else set()
         words = [
             token
             for token in tokens
@@ -503,7 +504,8 @@ class _FastText:
     def _find(self, texts: list[str]) -> RowCounts:
         """Return the rows of lines."""
         assert self._classifier
-        return self._classifier.finder.find("".join(f"{text}\n" for text in texts).encode() + PADDING)
+        lines = (END.split(text, maxsplit=1)[0].replace("\0", " ") for text in texts)
+        return self._classifier.finder.find("".join(f"{line}\n" for line in lines).encode() + PADDING)
 
     def get_meter(self, path: PathLike, k: int = -1) -> NoReturn:
         raise NotImplementedError("w2v.fasttext has no get_meter: use test_label, or w2v evaluate --labelled")

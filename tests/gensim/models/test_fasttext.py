@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import w2v
+from tests.faults.fasttext_classifier import File
 from tests.helpers import import_gensim
 from w2v.data import make
 from w2v.gensim.models import FastText, KeyedVectors
@@ -274,3 +275,10 @@ def test_old_names_load_fasttext_files(model: FastText, tmp_path: Path) -> None:
         assert np.allclose(each.wv[UNKNOWN], model.wv[UNKNOWN], atol=1e-6)
     with pytest.raises(NotImplementedError):
         loaded.wv.similarity_unseen_docs(["one"], ["two"])
+
+
+def test_classifiers_of_fasttext_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(File().data())
+    for load in (load_facebook_model, load_facebook_vectors):
+        with pytest.raises(NotImplementedError, match="is a classifier"):
+            load(tmp_path / "model.bin")

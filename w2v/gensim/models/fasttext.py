@@ -277,10 +277,13 @@ def load_facebook_model(path: PathLike, encoding: str = "utf-8") -> FastText:
 
     Raises:
         FileNotFoundError: The file is missing.
+        NotImplementedError: The file is a classifier.
         W2VError: The file is not one of fastText, or is damaged.
     """
     with gensim_exceptions(path), check_files_unchanged(path):
         content = fasttext.FORMAT.load(path, None)
+    if content.header.labels:
+        raise NotImplementedError(f"{path} is a classifier: w2v.load reads it")
     content = replace(content, words=content.words.to_utf8("backslashreplace", encoding))
     settings = content.header.settings or {}
     wv = FastTextKeyedVectors._from_file(path, content)
@@ -310,6 +313,7 @@ def load_facebook_vectors(path: PathLike, encoding: str = "utf-8") -> FastTextKe
 
     Raises:
         FileNotFoundError: The file is missing.
+        NotImplementedError: The file is a classifier.
         W2VError: The file is not one of fastText, or is damaged.
     """
     return load_facebook_model(path, encoding).wv
