@@ -33,7 +33,7 @@ from w2v.cli import main as cli
 from w2v.errors import W2VError
 from w2v.explore.content import word_maps
 from w2v.explore.explorer import Explorer
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.header import ModelHeader
 from w2v.formats.native import write_native
 from w2v.formats.vector_file import VectorFile
@@ -507,7 +507,7 @@ def assert_refused(path: Path, message: str, data: bytes | None = None, mmap: bo
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(W2VError, match=message) as caught:
-        table.read(path, mmap).words.tolist()
+        registry.read(path, mmap).words.tolist()
     error = str(caught.value)
     assert "\n" not in error
     assert len(error) < 600 + len(str(path))

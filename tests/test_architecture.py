@@ -36,15 +36,13 @@ LAYERS = [
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
-# Modules with functions that import from later layers, or a module that imports them, when they are called.
-UPWARD_IMPORTERS = {"w2v.evaluation.models", "w2v.training.checkpoint"}
 # Modules that re-export names from other modules: public names, and names in gensim's places.
 RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses", "w2v.fasttext"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of the files that are searched for file names
 FILE_NAME = re.compile(r"(?<![\w./-])(?:bench|docs|tests|w2v)/[\w/-]+\.(?:c|h|md|pxd|pyx?|sh)\b")
 CYTHON_IMPORT = re.compile(
-    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
+    r"^[ \t]*(?:from[ \t]+(?P<module>[\w.]+)[ \t]+c?import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
     r"|c?import[ \t]+(?P<modules>[\w.][^\n]*))$",
     re.MULTILINE,
 )
@@ -53,7 +51,6 @@ CYTHON_IMPORT = re.compile(
 class Import(NamedTuple):
     module: str
     names: tuple[str, ...]  # the names imported from the module; empty if the module itself is imported
-    late: bool  # the import is inside a function, or only for type checkers
 
 
 def module_name(path: Path) -> str:
@@ -67,30 +64,29 @@ PACKAGES = {module_name(path) for path in SOURCES if path.stem == "__init__"}
 COMPILED = [path for path in SOURCES if path.suffix == ".pyx"]
 
 
-def python_imports(tree: ast.AST, late: bool = False) -> Iterator[Import]:
+def python_imports(tree: ast.AST) -> Iterator[Import]:
+    """Yield the imports, also in functions and for type checkers."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
-            yield from (Import(alias.name, (), late) for alias in node.names)
+            yield from (Import(alias.name, ()) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "a relative import"
-            yield Import(str(node.module), tuple(alias.name for alias in node.names), late)
+            yield Import(str(node.module), tuple(alias.name for alias in node.names))
         elif isinstance(node, ast.Constant) and node.value in MODULES - PACKAGES:
-            yield Import(str(node.value), (), late)  # a string argument of import_module
+            yield Import(str(node.value), ())  # a string argument of import_module
         else:
-            checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            yield from python_imports(node, late or checked or isinstance(node, ast.FunctionDef))
+            yield from python_imports(node)
 
 
 def cython_imports(source: str) -> Iterator[Import]:
-    """Yield the imports and cimports. An indented one is inside a function."""
+    """Yield the imports and cimports."""
     source = re.sub(r'"""(?:.|\n)*?"""|#.*', "", source)
     for found in CYTHON_IMPORT.finditer(source):
-        late = bool(found["indent"])
         if found["module"]:
             names = tuple(name.split()[0] for name in found["names"].strip("()").split(",") if name.strip())
-            yield Import(found["module"], names, late)
+            yield Import(found["module"], names)
         else:
-            yield from (Import(part.split()[0], (), late) for part in found["modules"].split(","))
+            yield from (Import(part.split()[0], ()) for part in found["modules"].split(","))
 
 
 @cache
@@ -110,13 +106,8 @@ def targets(one: Import) -> set[str]:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Return the package's modules that a file imports, including imports in functions and for type checkers.
-
-    In UPWARD_IMPORTERS, imports in functions do not count.
-    """
-    ignore_late = module_name(path) in UPWARD_IMPORTERS
-    counted = (each for each in imports(path) if not (each.late and ignore_late))
-    return {module for each in counted for module in targets(each) if module.split(".")[0] == "w2v"}
+    """Return the package's modules that a file imports, including imports in functions and for type checkers."""
+    return {module for each in imports(path) for module in targets(each) if module.split(".")[0] == "w2v"}
 
 
 def layer_of(module: str) -> str:
@@ -143,12 +134,11 @@ def test_imports_of_every_kind_are_detected() -> None:
         'def n():\n    """\n    from the docstring import nothing\n    """\n    from o import p\n'
     )
     found = [("a", ()), ("b.c", ()), ("e.f", ("g", "h")), ("j", ()), ("k", ("l", "m")), ("o", ("p",))]
-    assert [(module, names) for module, names, _ in cython_imports(source)] == found
-    assert [late for *_, late in cython_imports(source)] == 5 * [False] + [True]
+    assert [*cython_imports(source)] == found
     python = "if TYPE_CHECKING:\n    import a\nclass B:\n    import b\n    def c(self):\n        if d: from e import f"
     python += "\n        import_module('w2v.errors')"
     assert list(python_imports(ast.parse(python))) == [
-        Import("a", (), True), Import("b", (), False), Import("e", ("f",), True), Import("w2v.errors", (), True)
+        Import("a", ()), Import("b", ()), Import("e", ("f",)), Import("w2v.errors", ())
     ]  # fmt: skip
     assert {"w2v._kernels", "w2v.kernel.worker", "w2v.losses._tree", "w2v.data.make"} < MODULES
     assert "w2v.kernel.worker" in imported_modules(PACKAGE / "_kernels.pyx")
@@ -181,7 +171,7 @@ def test_names_are_imported_from_the_modules_that_define_them() -> None:
     indirect = [
         (str(path.relative_to(ROOT)), module, *names)
         for path in [*SOURCES, *TESTS.rglob("*.py"), *(ROOT / "bench").glob("*.py")]
-        for module, all_names, _ in imports(path)
+        for module, all_names in imports(path)
         if (names := imported_names.get(module, set()) & set(all_names))
     ]
     assert indirect == []

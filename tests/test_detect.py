@@ -12,7 +12,7 @@ import w2v
 from tests.helpers import read_text
 from w2v import detect
 from w2v.errors import W2VError
-from w2v.formats.table import detect_format
+from w2v.formats.registry import detect_format
 from w2v.text.corpus import Corpus
 from w2v.vectors.keyed import load
 

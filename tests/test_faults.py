@@ -14,7 +14,7 @@ import pytest
 
 import w2v
 from w2v.cli.main import COMMANDS
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.losses.registry import LOSSES
 
 pytest.importorskip("resource", reason="Windows lacks fork, SIGKILL and the limits that tests/faults uses")
@@ -169,7 +169,7 @@ READ_BY_A_LIBRARY = {"arrow", "spark", "spacy", "sqlite"}
 
 
 def test_every_format_that_w2v_parses_is_fuzzed() -> None:
-    parsed = [one for one in table.own_formats() if one.name not in READ_BY_A_LIBRARY]
+    parsed = [one for one in registry.own_formats() if one.name not in READ_BY_A_LIBRARY]
     assert {*fuzz.FORMATS.values()} == {one.name for one in parsed}
     in_several_files = {name for name in fuzz.FILES if name in fuzz.FORMATS}
     assert {fuzz.FORMATS[name] for name in in_several_files} == {

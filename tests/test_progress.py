@@ -8,10 +8,10 @@ import pytest
 import w2v
 from tests.helpers import SMALL, train_and_stop
 from w2v.evaluation.compare import compare
-from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.evaluate import evaluate
-from w2v.formats import row_blocks, table
+from w2v.formats import registry, row_blocks
 from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, formatted_values, quantity
+from w2v.training.effective_rank import effective_rank
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
@@ -111,7 +111,7 @@ def test_other_long_work_reports_until_its_end(model: Path, tmp_path: Path, monk
     text = tmp_path / "m.txt"
     for path in (text, tmp_path / "m.safetensors"):
         reports = []
-        table.write(path, table.read(model), progress=reports.append)
+        registry.write(path, registry.read(model), progress=reports.append)
         assert (reports[-1].phase, reports[-1].done) == ("save", reports[-1].total)
     work = {
         "load": lambda report: w2v.load(text, progress=report),

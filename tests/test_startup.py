@@ -40,7 +40,7 @@ print(HEAVY & set(sys.modules))
 print(w2v.losses.check_gradient.__module__)
 from w2v import *
 print(load.__module__, Model.__module__)
-import w2v.training.train, w2v.vectors.keyed, w2v.evaluation.perplexity
+import w2v.training.train, w2v.vectors.keyed, w2v.training.perplexity
 print(dir(w2v) == w2v.__all__)
 print(w2v.train, w2v.perplexity)
 """

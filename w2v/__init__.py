@@ -29,10 +29,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.evaluation.analogies import analogies as analogies
     from w2v.evaluation.change import change as change
     from w2v.evaluation.compare import compare as compare
-    from w2v.evaluation.effective_rank import effective_rank as effective_rank
     from w2v.evaluation.evaluate import evaluate as evaluate
-    from w2v.evaluation.perplexity import Perplexity as Perplexity
-    from w2v.evaluation.perplexity import perplexity as perplexity
     from w2v.evaluation.similarity import word_pairs as word_pairs
     from w2v.explore.page import explore_page as explore_page
     from w2v.losses.loss import Loss as Loss
@@ -46,7 +43,10 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.classifier import Classifier as Classifier
     from w2v.training.classifier import load as load
     from w2v.training.classify import train_classifier as train_classifier
+    from w2v.training.effective_rank import effective_rank as effective_rank
     from w2v.training.model import Model as Model
+    from w2v.training.perplexity import Perplexity as Perplexity
+    from w2v.training.perplexity import perplexity as perplexity
     from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
@@ -63,7 +63,7 @@ _MODULES = {  # the module of each public name
     "KeyedVectors": "w2v.vectors.keyed",
     "Loss": "w2v.losses.loss",
     "Model": "w2v.training.model",
-    "Perplexity": "w2v.evaluation.perplexity",
+    "Perplexity": "w2v.training.perplexity",
     "PhraseOptions": "w2v.text.phrases",
     "Phrases": "w2v.text.phrases",
     "Progress": "w2v.progress",
@@ -79,13 +79,13 @@ _MODULES = {  # the module of each public name
     "change": "w2v.evaluation.change",
     "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
-    "effective_rank": "w2v.evaluation.effective_rank",
+    "effective_rank": "w2v.training.effective_rank",
     "encode": "w2v.vectors.encode",
     "evaluate": "w2v.evaluation.evaluate",
     "explore_page": "w2v.explore.page",
     "load": "w2v.training.classifier",
     "losses": "w2v.losses",
-    "perplexity": "w2v.evaluation.perplexity",
+    "perplexity": "w2v.training.perplexity",
     "recommend": "w2v.vectors.recommend",
     "resume": "w2v.training.train",
     "slices": "w2v.training.slices",

@@ -105,7 +105,10 @@ def quantity(number: float) -> str:
 
 
 class NotebookBar:
-    """A progress bar below the running cell of a notebook. It appears after SHOWN_AFTER, and disappears at the end."""
+    """A progress bar below the running cell of a notebook. It appears after SHOWN_AFTER, and disappears at the end.
+
+    In a notebook, the bars of rich need ipywidgets, and warn without it. IPython alone can update HTML.
+    """
 
     def __init__(self) -> None:
         self._display: Any = None

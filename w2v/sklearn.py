@@ -147,7 +147,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: The texts.
             y: The label of each text, or an indicator, (n, L).
-            sample_weight: The weight of each text, 0 or more: a factor of the learning rate.
+            sample_weight: The weight of each text, 0 or more, relative to the others; see w2v.train_classifier.
 
         Raises:
             ValueError: If the input is not a list of texts, the labels do not fit, or `training` has a parameter of

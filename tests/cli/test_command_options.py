@@ -668,7 +668,7 @@ CALLS = [
             ("encode", "vectors", "load", "old.bin text -o new.npy"),
             ("recommend", "vectors", "load", "old.bin text"),
             ("info", "vectors", "load", "old.bin"),
-            ("convert", "vectors", "table.read", "old.bin new.txt"),
+            ("convert", "vectors", "registry.read", "old.bin new.txt"),
             ("combine", "vectors", "load", "old.bin old.bin -o new.bin"),
             ("align", "change", "load", "old.bin old.bin -o new"),
             ("evaluate", "evaluation", "load", "old.bin"),

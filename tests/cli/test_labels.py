@@ -193,8 +193,20 @@ def test_classify_continues_with_new_labels(tmp_path: Path) -> None:
     run("classify", more, "--continue", "lines.safetensors", "-o", tmp_path / "more.safetensors")
     assert "art" in w2v.load(tmp_path / "more.safetensors").labels
     w2v.KeyedVectors(["ball", "soup"], np.eye(2, 7)).save(tmp_path / "words.bin")
-    run("classify", "train.txt", "--init", tmp_path / "words.bin", "-o", tmp_path / "init.safetensors")
-    assert w2v.load(tmp_path / "init.safetensors").inputs.shape[1] == 7
+    run("classify", "train.txt", "--init", tmp_path / "words.bin", "--freeze", "-o", tmp_path / "init.safetensors")
+    assert np.array_equal(w2v.load(tmp_path / "init.safetensors").vectors["soup"], np.eye(2, 7)[1])
+
+
+def test_classify_stops_early_by_a_held_out_file(tmp_path: Path) -> None:
+    states, options = tmp_path / "states", ["--held-out", "test.csv", "--column", "text", "--labels", "topic"]
+    unused = run("classify", "train.csv", *options, "-o", tmp_path / "new.safetensors", code=2).stderr
+    assert "--held-out has no effect without --stop-early" in unused
+    output = tmp_path / "model.safetensors"
+    run("classify", "train.csv", *options, "--stop-early", 1, "-o", output, "--checkpoint", states)
+    assert w2v.load(output).metrics["held_out_scores"][-1] == 0.8
+    again = ["train.csv", "--resume", states, "-o", output, "--force"]
+    assert "another run, with held-out texts" in run("classify", *again, code=1).stderr
+    run("classify", *again, "--held-out", "test.csv")
 
 
 @pytest.mark.parametrize(

@@ -635,6 +635,15 @@ def test_tune_keeps_earlier_trials_if_an_option_is_wrong(wrong: list[object], sa
     assert trials.read_text() == "{}"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux are names of files any bytes")
+def test_tune_refuses_at_once_a_name_that_its_settings_cannot_have(tmp_path: Path, sample: Path) -> None:
+    text = tmp_path / os.fsdecode(b"\xff.txt")
+    text.symlink_to(sample)
+    error = run("tune", text, "-o", tmp_path / "best.bin", code=1).stderr
+    assert error.endswith("best.toml: corpus is not UTF-8, which TOML requires\n")
+    assert list(tmp_path.iterdir()) == [text]
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [

@@ -98,7 +98,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "open_training", fail)
     monkeypatch.setattr(Corpus, "blocks", fail)
     monkeypatch.setattr(evaluation, "effective_rank", fail)
-    monkeypatch.setattr("w2v.formats.table.read", fail)
+    monkeypatch.setattr("w2v.formats.registry.read", fail)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -14,11 +14,11 @@ import pytest
 from w2v.cli import printing
 from w2v.evaluation.analogies import AnalogyResult, Section
 from w2v.evaluation.compare import Band, Comparison
-from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.evaluation.evaluate import EvaluationResult, Score
-from w2v.evaluation.perplexity import Perplexity
 from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
+from w2v.training.effective_rank import EffectiveRank
+from w2v.training.perplexity import Perplexity
 from w2v.training.tune import Trial
 
 OTHER_SETS = (

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import w2v.fasttext
-from w2v import W2VError
+from tests.faults.fasttext_classifier import LABELS, WORDS, File
+from w2v import Classifier, W2VError
 from w2v.data import make
 from w2v.fasttext import FastText, util
 from w2v.fasttext.FastText import _FastText
@@ -136,15 +137,12 @@ def test_tokens_are_separated_by_white_space_and_lines_end_with_a_word() -> None
     assert w2v.fasttext.tokenize("a b\n\tc\vd\n") == ["a", "b", "</s>", "c", "d", "</s>"]
 
 
-def test_supervised_functions_raise_one_line(model: _FastText) -> None:
-    for use in (
-        lambda: w2v.fasttext.train_supervised("text.txt"),
-        lambda: model.get_meter("text.txt"),
-    ):
-        with pytest.raises(NotImplementedError, match="has no classifiers"):
-            use()
-    with pytest.raises(ValueError, match="use train_unsupervised"):
-        w2v.fasttext.skipgram("text.txt")
+def test_functions_that_are_missing_raise_one_line(model: _FastText) -> None:
+    with pytest.raises(NotImplementedError, match="has no get_meter"):
+        model.get_meter("text.txt")
+    for old in (w2v.fasttext.skipgram, w2v.fasttext.supervised):
+        with pytest.raises(ValueError, match="use train_supervised"):
+            old("text.txt")
     with pytest.raises(NotImplementedError, match="downloads nothing"):
         util.download_model("en")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -223,3 +221,130 @@ def test_installed_as_fasttext() -> None:
         assert importlib.import_module("fasttext.util") is util
         assert importlib.import_module("fasttext.FastText")._FastText is _FastText
     assert {name: module for name, module in sys.modules.items() if name.startswith("fasttext")} == before
+
+
+# -- classifiers -------------------------------------------------------------------------------------
+
+LINES = ["ab köln c", "", "unknown", "c c"]
+
+
+@pytest.fixture
+def classifier(tmp_path: Path) -> _FastText:
+    (tmp_path / "file.bin").write_bytes(File().data())
+    return _FastText(str(tmp_path / "file.bin"))
+
+
+def test_predictions_have_the_types_of_fasttext(classifier: _FastText, tmp_path: Path) -> None:
+    expected = Classifier.load(tmp_path / "file.bin").predict(LINES, k=None)
+    for line, pairs in zip(LINES, expected, strict=True):
+        labels, values = classifier.predict(line, k=-1)
+        assert labels == tuple(f"__label__{label}" for label, _ in pairs)
+        assert values.dtype == np.float64
+        assert values.tolist() == pytest.approx([value for _, value in pairs], abs=1e-6)
+        assert classifier.f.predict(f"{line}\n", 1) == [(values[0], labels[0])]
+    all_labels, all_values = classifier.predict(LINES, k=2)
+    assert all_labels == [[f"__label__{label}" for label, _ in pairs[:2]] for pairs in expected]
+    assert {each.dtype for each in all_values} == {np.dtype(np.float32)}
+    assert np.allclose(all_values, [[value for _, value in pairs[:2]] for pairs in expected])
+    assert classifier.f.multilinePredict([f"{line}\n" for line in LINES], 2)[0] == all_labels
+    assert classifier.predict([]) == ([], [])
+    highest = float(classifier.predict(LINES[0])[1][0])
+    assert len(classifier.predict(LINES[0], threshold=highest - 2e-5)[0]) == 1
+    labels, values = classifier.predict(LINES[0], threshold=highest)
+    assert (labels, values.tolist()) == ((), [])
+    for given, message in ((("two\nlines",), "several lines"), (("a", 0), "k needs to be 1 or higher!")):
+        with pytest.raises(ValueError, match=message):
+            classifier.predict(*given)
+
+
+def test_labels_and_words_of_a_classifier(classifier: _FastText) -> None:
+    labels, counts = classifier.get_labels(include_freq=True)
+    assert labels == classifier.labels == classifier.get_labels() == [f"__label__{label}" for label in LABELS]
+    assert (counts.tolist(), counts.dtype) == ([*LABELS.values()], np.int64)
+    assert (classifier.words, classifier.get_words()) == ([*WORDS], [*WORDS])
+    assert (classifier.get_label_id("__label__y"), classifier.get_label_id("y")) == (1, -1)
+    assert "köln" in classifier
+    line = "ab __label__y other __label__unknown"
+    assert classifier.get_line(line) == (["ab", "other", "</s>"], ["__label__y"])
+    assert classifier.get_line([line, "c"]) == ([["ab", "other", "</s>"], ["c", "</s>"]], [["__label__y"], []])
+    arguments = classifier.f.getArgs()
+    assert (str(arguments.model), str(arguments.loss)) == ("model_name.supervised", "loss_name.softmax")
+    assert (classifier.wordNgrams, classifier.minn, classifier.maxn, classifier.bucket) == (2, 2, 3, 31)
+
+
+def test_vectors_of_a_classifier(classifier: _FastText, tmp_path: Path) -> None:
+    file = File()
+    file.data()
+    np.testing.assert_array_equal(classifier.get_input_matrix(), file.inputs)
+    np.testing.assert_array_equal(classifier.get_output_matrix(), file.outputs)
+    for word in ("ab", "unknown"):
+        names, rows = classifier.get_subwords(word)
+        assert len(names) == len(rows)
+        np.testing.assert_allclose(classifier[word], file.inputs[rows].mean(axis=0), atol=1e-6)
+    end = classifier.get_word_id("</s>")
+    np.testing.assert_array_equal(classifier.get_sentence_vector(""), file.inputs[end])
+    assert classifier.get_nearest_neighbors("ab", k=2)[0][0] <= 1
+    with pytest.raises(NotImplementedError, match="cannot replace the matrices of a classifier"):
+        classifier.set_matrices(file.inputs, file.outputs)
+    pruned = File(kept=[4, 2], part_size=2)
+    (tmp_path / "model.ftz").write_bytes(pruned.data())
+    quantized = w2v.fasttext.load_model(tmp_path / "model.ftz")
+    assert (quantized.is_quantized(), classifier.is_quantized()) == (True, False)
+    with pytest.raises(ValueError, match="Can't get quantized Matrix"):
+        quantized.get_input_matrix()
+    with pytest.raises(NotImplementedError, match="no word vectors of a model with pruned n-grams"):
+        quantized["ab"]
+    quantized.save_model(tmp_path / "copy.ftz")
+    assert (tmp_path / "copy.ftz").read_bytes() == pruned.data()
+
+
+def test_files_with_labels_are_scored(classifier: _FastText, tmp_path: Path) -> None:
+    path = tmp_path / "test.txt"
+    lines = ["__label__x ab", "__label__y __label__z c c", "__label__unknown ab", "no label", "__label__x"]
+    path.write_text("\n".join(lines) + "\n")
+    best = [label for line in ("ab", "c c", "") for label in classifier.predict(line)[0]]
+    own = [["__label__x"], ["__label__y", "__label__z"], ["__label__x"]]
+    hits = [label in labels for label, labels in zip(best, own, strict=True)]
+    assert classifier.test(path) == (3, sum(hits) / 3, sum(hits) / 4)
+    found = classifier.test_label(path)
+    assert [*found] == classifier.labels
+    for label, scores in found.items():
+        predicted, true = best.count(label), sum(label in labels for labels in own)
+        right = sum(hit and each == label for hit, each in zip(hits, best, strict=True))
+        expected = [right / predicted if predicted else np.nan, right / true, 2 * right / (predicted + true)]
+        assert [*scores.values()] == pytest.approx(expected, nan_ok=True)
+    path.write_text("no label\n")
+    assert (classifier.test(path)[0], np.isnan(classifier.test(path)[1])) == (0, True)
+    assert all(np.isnan(scores["f1score"]) for scores in classifier.test_label(path).values())
+    with pytest.raises(ValueError, match="missing cannot be opened"):
+        classifier.test("missing")
+
+
+@pytest.mark.parametrize("loss", ["softmax", "hs", "ns", "ova"])
+def test_classifiers_are_trained_saved_and_loaded(loss: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text("__label__sport a great match\n__label__film a dull film\n__label__home tea\n" * 30)
+    trained = w2v.fasttext.train_supervised(
+        str(path), loss=loss, dim=6, epoch=20, lr=0.5, word_ngrams=2, minn=1, maxn=2, bucket=50, thread=1
+    )
+    lines = ["a match", "the film", "tea"]
+    assert trained.predict(lines)[0] == [["__label__sport"], ["__label__film"], ["__label__home"]]
+    assert trained.test(path)[1:] == (1, 1)
+    trained.save_model(tmp_path / "model.bin")
+    loaded = w2v.fasttext.load_model(tmp_path / "model.bin")
+    np.testing.assert_allclose(loaded.predict(lines)[1], trained.predict(lines)[1], atol=1e-6)
+    np.testing.assert_array_equal(loaded.get_input_matrix(), trained.get_input_matrix())
+    np.testing.assert_array_equal(loaded.get_output_matrix(), trained.get_output_matrix())
+    for name in ("dim", "epoch", "minCount", "neg", "wordNgrams", "minn", "maxn", "bucket", "loss"):
+        assert getattr(loaded, name) == getattr(trained, name), name
+
+
+def test_missing_arguments_of_classifiers_raise_one_line(tmp_path: Path) -> None:
+    for options, message in (
+        ({"autotuneValidationFile": "x"}, "has no autotune: use w2v tune --classify"),
+        ({"minCountLabel": 2}, "has no minCountLabel"),
+    ):
+        with pytest.raises(NotImplementedError, match=message):
+            w2v.fasttext.train_supervised("train.txt", **options)
+    with pytest.raises(ValueError, match="loss 'nce': choose softmax, hs, ns or ova"):
+        w2v.fasttext.train_supervised("train.txt", loss="nce")

@@ -38,13 +38,14 @@ from w2v.vectors.encode import encode
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.faults.fasttext_classifier import File as ClassifierFile  # noqa: E402
 from tests.faults.peak import bounded  # noqa: E402
 
 FOLDER = Path("build/fuzz")
 MEMORY_LIMIT = 1 << 30  # bytes of memory of the process that fuzzes a loader
 TIME_LIMIT = 30  # seconds for an input
 MAX_INPUT = 4096  # bytes
-# For each loader, the format of w2v.formats.table that it reads. Formats that a library reads are not fuzzed.
+# For each loader, the format of w2v.formats.registry that it reads. Formats that a library reads are not fuzzed.
 FORMATS = {
     "native": "native",
     "fasttext": "fasttext",
@@ -74,7 +75,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
     import gensim
 
     import w2v
-    from w2v.formats import table
+    from w2v.formats import registry
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
     from w2v.text.corpus import Corpus
@@ -109,7 +110,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
         for vectors_name in {vectors_name for vectors_name, _ in FILES.values()}:
             vectors.save(folder / vectors_name)
         parts = {name: {"plain": (folder / part).read_bytes()} for name, (_, part) in FILES.items()}
-        table.write(folder / "int8.safetensors", change_storage(table.read(folder / "m.safetensors"), "int8"))
+        registry.write(folder / "int8.safetensors", change_storage(registry.read(folder / "m.safetensors"), "int8"))
         (folder / "text").write_bytes(text)
         checkpoints = {}
 
@@ -133,6 +134,10 @@ def seed_files() -> dict[str, dict[str, bytes]]:
             },
             "classifier": {name: save(f"{name}.labels.safetensors", model) for name, model in classifiers.items()},
             "fasttext": {"plain": save("m.ft.bin", subword_model)},
+            "fasttext-classifier": {
+                "hs": ClassifierFile(loss=1, size=2, buckets=7).data(),
+                "pruned": ClassifierFile(size=2, buckets=7, kept=[3, 1], part_size=2).data(),
+            },
             "checkpoint": checkpoints,
             "vocabulary": {
                 "plain": "</s> 2\nthe 9\nköln 3\na 3\n".encode(),
@@ -303,6 +308,7 @@ def loaders() -> dict[str, Callable[[Path], object]]:
         "native": read_model,
         "classifier": read_classifier,
         "fasttext": read_model,
+        "fasttext-classifier": read_classifier,
         "checkpoint": checkpoint.read_checkpoint,
         "vocabulary": Vocabulary.load,
         "questions": lambda path: analogies(known, path),

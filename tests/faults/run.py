@@ -76,7 +76,7 @@ TESTS = {
         ["text/test_corpus.py", "text/test_idstore.py"],
         "a_change or changed_text or something_changes",
     ),
-    "a model is changed or replaced while it is loaded": (["formats/test_table.py"], "changes_while"),
+    "a model is changed or replaced while it is loaded": (["formats/test_registry.py"], "changes_while"),
     "a matrix and its word list are replaced while calls fail": (["system/test_files.py"], "never_mixed"),
     "a database with a write-ahead log or journal": (["formats/test_sqlite.py"], "replace or whole or committed"),
     "a text without white space, or without an end": (["text/test_corpus.py"], "white_space or endless"),

@@ -59,7 +59,7 @@ COMPILED = [
     "w2v.graph._walks",
 ]
 TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py", "graph"]
-TESTS_OF_COMPILED += ["formats/test_table.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]
+TESTS_OF_COMPILED += ["formats/test_registry.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]
 # --capture=sys shows the report of a sanitizer that ends the process.
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "--capture=sys"]
 # What runs on each variant after its canaries.

@@ -17,7 +17,6 @@ from hypothesis.extra import numpy as hnp
 import w2v
 from tests.helpers import MODELS, QUICK, SMALL, assert_memory_grows, assert_same, memory_of, read_text, run, run_json
 from w2v.errors import install_command
-from w2v.evaluation.effective_rank import effective_rank
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
@@ -29,6 +28,7 @@ from w2v.text.words import Words
 from w2v.training import checkpoint, checkpoint_folder, divergence
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
+from w2v.training.effective_rank import effective_rank
 from w2v.training.reading import ReadText
 from w2v.training.run import Run, initial_inputs
 from w2v.training.start import Initialisation

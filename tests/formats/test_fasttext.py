@@ -10,7 +10,7 @@ import pytest
 import w2v
 from tests.helpers import SMALL, assert_refused, import_gensim, limit_disk_space, run, run_json
 from w2v.formats import fasttext as ours
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.progress import Progress
 from w2v.settings import MAX_SENTENCE_CONTEXT
 
@@ -95,18 +95,6 @@ def test_models_of_fasttext_are_read_and_continued(
     assert not {"alpha", "seed", "shrink_windows"} & shown.keys()
 
 
-def test_classifiers_and_quantized_models_are_refused(fasttext: Any, model_file: Path, tmp_path: Path) -> None:
-    text = tmp_path / "labelled.txt"
-    text.write_text("__label__a one two three\n__label__b four five six\n" * 50)
-    model = fasttext.train_supervised(str(text), dim=4, epoch=1, verbose=0, thread=1)
-    path = tmp_path / "m.bin"
-    model.save_model(str(path))
-    assert_refused(path, "a fastText classifier")
-    content = bytearray(model_file.read_bytes())
-    content[ours.HEAD.size - 8 : ours.HEAD.size] = struct.pack("<q", 3)  # n-grams were pruned
-    assert_refused(path, "a quantized fastText model", bytes(content))
-
-
 def test_models_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> None:
     path, lines = tmp_path / "m.ft.bin", [["one", "two", "three", "four"]] * 9
     model = w2v.train(lines, vector_size=3, min_count=1, epochs=1, subwords="3-4", buckets=20, sample=0)
@@ -145,17 +133,17 @@ def test_output_rows_are_stored_only_with_input_vectors(sample: Path, tmp_path: 
     for vectors, has_outputs in (("input", True), ("combined", False)):
         model = w2v.train(sample, vectors=vectors, vector_size=8, epochs=1, max_vocab=100)
         model.save(tmp_path / f"{vectors}.ft.bin")
-        stored = table.read(tmp_path / f"{vectors}.ft.bin")
+        stored = registry.read(tmp_path / f"{vectors}.ft.bin")
         np.testing.assert_allclose(stored.vectors, model.vectors, atol=1e-6)
         assert ("outputs" in stored.tensors) == has_outputs
-        assert ("outputs" in table.lost_parts("x.ft.bin", model.to_vector_file())) != has_outputs
+        assert ("outputs" in registry.lost_parts("x.ft.bin", model.to_vector_file())) != has_outputs
 
 
 @pytest.mark.parametrize("model", ["cbow", "skipgram"])
 def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
     lines = [["one", "two", "three", "four"]] * 9
     w2v.train(lines, model=model, vector_size=3, min_count=1, epochs=1, sample=0).save(tmp_path / "m.ft.bin")
-    content = table.read(tmp_path / "m.ft.bin")
+    content = registry.read(tmp_path / "m.ft.bin")
     assert content.header.settings
     assert content.header.settings["model"] == model
 
@@ -163,7 +151,7 @@ def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
 def test_vectors_without_counts_and_settings_get_counts_of_1_and_the_defaults_of_fasttext(tmp_path: Path) -> None:
     path = tmp_path / "m.ft.bin"
     w2v.KeyedVectors(["a", "b"], [[1, 2], [3, 4]]).save(path)
-    settings = table.read(path).header.settings
+    settings = registry.read(path).header.settings
     assert settings == {
         "model": "skipgram", "loss": "ns", "vector_size": 2, "window": 5, "epochs": 5, "min_count": 1, "negative": 5,
         "sample": 1e-4, "vectors": "input",
@@ -191,7 +179,7 @@ def handmade(**changes: float) -> bytes:
 def test_every_field_of_a_model_is_read(tmp_path: Path) -> None:
     path = tmp_path / "m.bin"
     path.write_bytes(handmade())
-    found = table.read(path)
+    found = registry.read(path)
     assert found.header.settings == {
         "vector_size": 2, "window": 4, "epochs": 7, "min_count": 3, "sample": 0.25, "model": "skipgram", "loss": "ns",
         "negative": 6, "vectors": "input", "subwords": "3-3", "buckets": 3,
@@ -200,8 +188,8 @@ def test_every_field_of_a_model_is_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.tensors["outputs"], [[5, 6], [7, 8]])
     np.testing.assert_array_equal(found.tensors["ngram_buckets"], [0, 1, 2])
     np.testing.assert_array_equal(found.tensors["ngrams"], [[4, 5], [6, 7], [8, 9]])
-    table.write(tmp_path / "again.ft.bin", found)
-    again = table.read(tmp_path / "again.ft.bin")
+    registry.write(tmp_path / "again.ft.bin", found)
+    again = registry.read(tmp_path / "again.ft.bin")
     assert again.header == found.header
     np.testing.assert_allclose(again.vectors, found.vectors, atol=1e-6)
     np.testing.assert_array_equal(again.tensors["outputs"], found.tensors["outputs"])
@@ -212,6 +200,7 @@ def test_every_field_of_a_model_is_read(tmp_path: Path) -> None:
     [
         ({"loss": 1}, {"loss": "hs"}),
         ({"loss": 3, "model": 1}, {"loss": "softmax", "model": "cbow"}),
+        ({"loss": 4}, {"loss": "ova"}),
         ({"negative": 1}, {"negative": 1}),
         ({"negative": 0}, {"negative": 1}),  # w2v requires a positive number even if the loss does not use it
         ({"shortest": 0, "longest": 99}, {"subwords": "1-99"}),
@@ -224,13 +213,13 @@ def test_every_field_of_a_model_is_read(tmp_path: Path) -> None:
 def test_fields_of_other_models_are_read(tmp_path: Path, changes: dict[str, int], expected: dict[str, Any]) -> None:
     path = tmp_path / "m.bin"
     path.write_bytes(handmade(**changes))
-    found = table.read(path)
+    found = registry.read(path)
     assert found.header.settings
     assert {name: found.header.settings.get(name) for name in expected} == expected
     assert (found.header.subwords is None) == ("subwords" in expected and expected["subwords"] is None)
     assert ("outputs" in found.tensors) == (found.header.settings["loss"] != "hs")
-    table.write(tmp_path / "again.ft.bin", found)
-    again = table.read(tmp_path / "again.ft.bin").header.settings
+    registry.write(tmp_path / "again.ft.bin", found)
+    again = registry.read(tmp_path / "again.ft.bin").header.settings
     assert again
     assert {name: again.get(name) for name in expected} == expected
 
@@ -241,10 +230,11 @@ def test_fields_of_other_models_are_read(tmp_path: Path, changes: dict[str, int]
         ({"longest": 100}, "refused: n-grams of 100 characters; at most 99 are read"),
         ({"version": 10}, "a fastText model of version 10: this w2v reads version 12"),
         ({"version": 13}, "a fastText model of version 13: this w2v reads version 12"),
-        ({"labels": 1}, "a fastText classifier"),
-        ({"pruned": 0}, "a quantized fastText model"),
-        ({"model": 3}, "a fastText classifier"),
-        ({"loss": 4}, "a fastText classifier"),
+        ({"labels": 1}, "damaged: a model of words with 1 labels and -1 pruned n-grams"),
+        ({"pruned": 0}, "damaged: a model of words with 0 labels and 0 pruned n-grams"),
+        ({"model": 3}, "damaged: a classifier with 0 labels and -1 pruned n-grams"),
+        ({"model": 4}, "damaged: model 4 and loss 2, which fastText lacks"),
+        ({"loss": 5}, "damaged: model 2 and loss 5, which fastText lacks"),
         ({"words": 0}, "damaged: it declares 0 words and 2 values per word"),
         ({"dim": 0}, "damaged: it declares 2 words and 0 values per word"),
         ({"dim": (1 << 20) + 1}, "damaged: it declares 2 words and 1048577 values per word"),
@@ -263,9 +253,9 @@ def test_progress_counts_words_and_buckets(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(ours, "BLOCK_ROWS", 1)
     (tmp_path / "m.bin").write_bytes(handmade())
     reports: list[Progress] = []
-    content = table.read(tmp_path / "m.bin", progress=reports.append)
+    content = registry.read(tmp_path / "m.bin", progress=reports.append)
     # The file has rows of 2 words, 3 buckets and 2 outputs.
     assert [(report.done, report.total) for report in reports] == [(done, 7) for done in (2, 2, 3, 4, 7)]
     reports.clear()
-    table.write(tmp_path / "n.ft.bin", content, progress=reports.append)
+    registry.write(tmp_path / "n.ft.bin", content, progress=reports.append)
     assert [(report.done, report.total) for report in reports] == [(done, 5) for done in (0, 1, 2, 3, 4, 5)]

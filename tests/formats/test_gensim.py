@@ -12,7 +12,7 @@ import pytest
 
 import w2v
 from tests.helpers import assert_memory_grows, assert_refused, memory_of, run
-from w2v.formats import fasttext, pickles, table
+from w2v.formats import fasttext, pickles, registry
 from w2v.formats import gensim as ours
 from w2v.formats.pickles import DictItems, GlobalName, PickledObject
 from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
@@ -128,7 +128,7 @@ def test_missing_and_damaged_array_files_are_named(tmp_path: Path) -> None:
             shutil.copy(path, tmp_path)
     path, array_path = tmp_path / "word2vec_pre_kv_sep_py3", tmp_path / "word2vec_pre_kv_sep_py3.syn0.npy"
     assert len(w2v.load(path)) == 9
-    assert array_path in table.detect_format(path).companion_files(path)  # so changes during reading are noticed
+    assert array_path in registry.detect_format(path).companion_files(path)  # so changes during reading are noticed
     content = array_path.read_bytes()
     for damage, message in (
         (content[:-1], r"syn0\.npy: truncated: an array of type float32 and shape \(9, 2\) in 71 bytes"),

@@ -108,8 +108,8 @@ def fasttext_bytes(entries: bytes, count: int, longest: int) -> bytes:
     """Return a fastText model with these dictionary entries, vectors of one value, and n-grams up to `longest`."""
     numbers = fasttext.DEFAULTS | {"vector_size": 1, "window": 1, "negative": 1, "loss": 2, "model": 2, "buckets": 1}
     numbers |= {"shortest": 1, "longest": longest, "entries": count, "words": count, "tokens": count}
-    rows = fasttext.MATRIX_HEAD.pack(False, count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
-    outputs = fasttext.MATRIX_HEAD.pack(False, count, 1) + np.ones(count, np.float32).tobytes()
+    rows = fasttext.DENSE + fasttext.MATRIX_HEAD.pack(count + 1, 1) + np.ones(count + 1, np.float32).tobytes()
+    outputs = fasttext.DENSE + fasttext.MATRIX_HEAD.pack(count, 1) + np.ones(count, np.float32).tobytes()
     return fasttext.HEAD.pack(*(numbers[name] for name in fasttext.FIELDS)) + entries + rows + outputs
 
 

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from tests.helpers import assert_refused, assert_same_content, make_content
 from w2v.formats.header import ModelHeader
 from w2v.formats.native import read_native, write_native
-from w2v.formats.table import read, write
+from w2v.formats.registry import read, write
 from w2v.vectors.encode import encode
 from w2v.vectors.keyed import load
 

@@ -9,7 +9,7 @@ import pytest
 
 import w2v
 from tests.helpers import run
-from w2v.formats import table
+from w2v.formats import registry
 
 MODULE = """
 import json
@@ -56,9 +56,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: rows-format\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(installed)
-    table.other_formats.cache_clear()
+    registry.other_formats.cache_clear()
     yield
-    table.other_formats.cache_clear()
+    registry.other_formats.cache_clear()
 
 
 def test_a_format_of_another_package_is_written_read_and_listed(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_format_of_another_package_cannot_replace_one_of_w2v(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "w2v"):
-        assert [each.name for each in table.other_formats()] == ["rows"]
+        assert [each.name for each in registry.other_formats()] == ["rows"]
     assert caplog.messages == [
         "the format broken is left out: no_such_module:FORMAT cannot be imported: No module named 'no_such_module'",
         "the format not-a-format is left out: rows_format:NOT_A_FORMAT is not a w2v.formats.base.Format",
@@ -87,12 +87,12 @@ def test_a_format_of_another_package_cannot_replace_one_of_w2v(
     ]
     for name in ("m.my.bin", "m.safetensors"):
         w2v.KeyedVectors(["a"], np.ones((1, 2))).save(tmp_path / name)
-    assert table.detect_format(tmp_path / "m.my.bin").name == "word2vec binary"
-    assert table.detect_format(tmp_path / "m.safetensors").name == "native"
+    assert registry.detect_format(tmp_path / "m.my.bin").name == "word2vec binary"
+    assert registry.detect_format(tmp_path / "m.safetensors").name == "native"
 
 
 def test_own_formats_are_asked_in_a_fixed_order() -> None:
-    assert [each.name for each in table.own_formats()] == [
+    assert [each.name for each in registry.own_formats()] == [
         *("native", "fasttext", "gensim", "arrow", "sqlite", "numpy", "projector", "static embeddings", "spacy"),
         *("spark", "word2vec binary", "glove", "word2vec text"),
     ]

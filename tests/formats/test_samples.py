@@ -10,7 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import run_json
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
@@ -42,7 +42,7 @@ def assert_content(found: Any, expected: dict[str, Any]) -> None:
 
 def test_every_kind_of_file_has_a_sample() -> None:
     assert {f"{loss}.safetensors" for loss in LOSSES} <= EXPECTED.keys()
-    for one in table.writable_formats():
+    for one in registry.writable_formats():
         assert any(f"plain{end}" in EXPECTED or end == ".safetensors" for end in one.extensions), one.name
 
 
@@ -100,8 +100,8 @@ def test_queries_use_stored_text_options_and_phrases() -> None:
 
 
 def test_a_reduced_file_keeps_settings_metrics_and_scores() -> None:
-    content = table.read(SAMPLES / "dims.safetensors")
-    assert {"settings", "metrics", "scores"} <= set(table.part_names(content))
+    content = registry.read(SAMPLES / "dims.safetensors")
+    assert {"settings", "metrics", "scores"} <= set(registry.part_names(content))
     assert run_json("info", SAMPLES / "dims.safetensors")["settings"]["vector_size"] == 3
 
 

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import w2v
 from tests.helpers import assert_refused, run
-from w2v.formats import spark, table
+from w2v.formats import registry, spark
 
 WORDS = ["the", "köln", "a b", ""]
 VECTORS = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
@@ -148,4 +148,4 @@ def test_a_folder_of_other_things_is_not_taken_for_a_model(tmp_path: Path) -> No
     (tmp_path / "m" / "metadata").mkdir(parents=True)
     (tmp_path / "m" / "metadata" / "_SUCCESS").touch()
     with pytest.raises(w2v.W2VError, match="it is a folder"):
-        table.detect_format(tmp_path / "m")
+        registry.detect_format(tmp_path / "m")

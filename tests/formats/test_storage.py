@@ -1,16 +1,16 @@
 """Vectors of smaller types lose little precision, and queries on a mapped file never convert the whole matrix."""
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
 
 import w2v
 from tests.helpers import assert_refused, run, run_json
-from w2v.formats import native, table
+from w2v.formats import native, registry
 from w2v.formats.header import ModelHeader
-from w2v.formats.storage import DTYPES, CompactMatrix, FileStorage, to_storage
+from w2v.formats.storage import DTYPES, CompactMatrix, FileStorage, SparseMatrix, join_rows, to_storage
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim import models as w2v_gensim
 from w2v.text.subwords import Subwords
@@ -53,7 +53,7 @@ def test_each_type_is_small_and_answers_queries_in_place(
     assert result["check"]["shared"] == 900
     rows, rest = 900 + 40, 40_000  # rows of words and n-grams, and bytes of words, counts, scales and header
     assert small.stat().st_size < DTYPES[storage]().itemsize * rows * 100 + rest
-    found = table.read(small)
+    found = registry.read(small)
     for name, before, after in (
         ("vectors", original.vectors, found.vectors),
         ("ngrams", original.tensors["ngrams"], found.tensors["ngrams"]),
@@ -88,14 +88,16 @@ def test_converted_files_keep_small_types_where_the_format_can(path: Path) -> No
     run("convert", path, small, "--storage", "int8")
     run("convert", small, few, "--max-vocab", "10")
     run("convert", few, text)
-    found = table.read(few)
+    found = registry.read(few)
     assert isinstance(found.vectors, CompactMatrix)
-    np.testing.assert_array_equal(table.read(text).vectors, np.asarray(table.read(small).vectors)[:10])
+    np.testing.assert_array_equal(registry.read(text).vectors, np.asarray(registry.read(small).vectors)[:10])
     loaded = w2v_gensim.KeyedVectors.load(str(small))
     np.testing.assert_array_equal(loaded["word3"], w2v.load(small)["word3"])
     run("convert", path, path.with_name("m.npy"), "--storage", "f16")
     assert np.load(path.with_name("m.npy")).dtype == np.float16
-    np.testing.assert_array_equal(table.read(path.with_name("m.npy")).vectors, new_content().vectors.astype(np.float16))
+    np.testing.assert_array_equal(
+        registry.read(path.with_name("m.npy")).vectors, new_content().vectors.astype(np.float16)
+    )
 
 
 def test_types_and_scales_that_do_not_fit_are_refused(path: Path) -> None:
@@ -130,3 +132,46 @@ def test_slices_of_compact_matrices_are_views_that_convert_their_own_rows() -> N
         np.testing.assert_array_equal(np.asarray(matrix.take(np.array([4, 0]), 0)), expected[[4, 0]])
         assert np.asarray(matrix).dtype == matrix[3].dtype == np.float32
         assert np.asarray(matrix, np.float64).dtype == np.float64
+
+
+def test_sparse_matrices_are_stored_as_their_values(tmp_path: Path) -> None:
+    dense = np.where(np.arange(12).reshape(4, 3) % 5, 0, np.arange(12).reshape(4, 3)).astype(np.float32)
+    dense[0, 1] = 7
+    path, sparse = tmp_path / "m.safetensors", SparseMatrix.of(dense)
+    native.write(path, VectorFile(Words.of(["a", "b", "c", "d"]), cast(Any, sparse), np.array([4, 3, 2, 1])))
+    for found in (registry.read(path).vectors, registry.read(path, mmap=True).vectors):
+        assert isinstance(found, SparseMatrix)
+        for matrix in (found, join_rows(cast(Any, [found[:1], found[1:3], found[3:]]))):
+            np.testing.assert_array_equal(np.asarray(matrix), dense)
+        np.testing.assert_array_equal(found[np.array([2, 0])], dense[[2, 0]])
+        np.testing.assert_array_equal(np.asarray(found.take(np.array([3]), 0)), dense[[3]])
+        np.testing.assert_array_equal(found[1], dense[1])
+    assert w2v.load(path)["a"].tolist() == [0, 7, 0]
+    run("convert", path, path.with_suffix(".txt"))
+    np.testing.assert_array_equal(registry.read(path.with_suffix(".txt")).vectors, dense)
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ("columns", np.array([1, 3, 1], np.int32)),  # there are 3 columns
+        ("columns", np.array([1, -1, 1], np.int32)),
+        ("columns", np.array([0, 1, 2], np.int64)),
+        ("starts", np.array([0, 2, 1, 3])),
+        ("starts", np.array([0, 1, 2, 9])),
+        ("starts", np.array([0, 1, 2, 3], np.int32)),
+        ("width", np.array([3, 3])),
+        ("width", np.array([-3])),
+        ("values", np.zeros(2, np.float32)),
+        ("values", np.zeros(3, np.float64)),
+        ("values", None),
+    ],
+)
+def test_sparse_matrices_that_do_not_fit_are_refused(part: str, wrong: Any, tmp_path: Path) -> None:
+    path, sparse = tmp_path / "m.safetensors", SparseMatrix.of(np.eye(3, dtype=np.float32))
+    native.write(path, VectorFile(Words.of(["a", "b", "c"]), cast(Any, sparse), None))
+    tensors, metadata = native.read_native(path)
+    tensors |= {f"vectors_{part}": wrong}
+    native.write_native(path, {name: array for name, array in tensors.items() if array is not None}, metadata)
+    with pytest.raises(w2v.W2VError, match=r"m.safetensors: damaged: .*\w"):
+        w2v.load(path)

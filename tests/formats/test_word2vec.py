@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.helpers import FINITE, assert_memory_grows, assert_refused, assert_same_content, make_content, memory_of
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import _formats, row_blocks, word2vec
-from w2v.formats.table import read, write
+from w2v.formats.registry import read, write
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Progress
 from w2v.system.threads import NoThread

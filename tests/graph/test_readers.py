@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import io
 import lzma
 import re
 import zipfile
@@ -266,9 +265,6 @@ def test_forged_sizes_are_refused_before_allocation(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "graph.npz", "w") as archive:
         for name in ("indptr", "indices", "data"):
             archive.writestr(f"{name}.npy", forged)
-    bomb = io.BytesIO()
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x" * 500 + ".npy", npy.header((1 << 27,), "|i1") + bytes(1 << 27))
     market = b"%%MatrixMarket matrix coordinate real general\n999999999 999999999 1\n1 2 1\n"
 
     def refuse(content: bytes, message: str) -> None:
@@ -276,8 +272,8 @@ def test_forged_sizes_are_refused_before_allocation(tmp_path: Path) -> None:
             read(tmp_path / "forged", content)
 
     ordinary = memory_of(partial(read, tmp_path / "edges", "a b\n"))
-    cases = [((tmp_path / "graph.npz").read_bytes(), "truncated"), (bomb.getvalue(), "refused: x{100} declares")]
-    for content, message in [*cases, (market, "refused: it declares 999,999,999 rows")]:
+    cases = [((tmp_path / "graph.npz").read_bytes(), "truncated"), (market, "refused: it declares 999,999,999 rows")]
+    for content, message in cases:
         assert_memory_grows((4, ordinary), (len(content), memory_of(partial(refuse, content, message))), 6)
 
 

@@ -12,6 +12,7 @@ from w2v.kernel.plan import Plan
 from w2v.losses.registry import Settings
 from w2v.system import memory
 from w2v.text.examples import Examples
+from w2v.training.planning import frozen_rows
 
 LABELS, ROWS, DIMENSIONS = 9, 70, 21
 LOSSES: list[dict[str, Any]] = [
@@ -85,6 +86,26 @@ def test_kernels_train_texts_alike(loss: dict[str, Any], most_labels: int) -> No
         np.testing.assert_allclose(kernel.losses, slow.losses, rtol=1e-5, err_msg=name)
         assert kernel.predictions.tolist() == slow.predictions.tolist() == [60, 60]
         assert kernel.tokens_trained == 2 * plan.tokens
+
+
+def test_frozen_rows_stay_and_both_kernels_train_the_others_alike() -> None:
+    plan, matrices = run_of({"loss": "softmax"}, texts(most_labels=2))
+    frozen = np.arange(ROWS) % 3 == 0
+    subwords, shares = frozen_rows(frozen)
+    plan = replace(plan, subwords=subwords, shares=shares)
+    exact = {name: matrix.astype(np.float64) for name, matrix in matrices.items()}
+    train_in_python(plan, exact["inputs"], {"outputs": exact["outputs"]})
+    results = []
+    for workers in (1, 3, 3):
+        changed = copy_matrices(matrices)
+        settings = replace(plan.settings, deterministic=True)
+        run_threads(Kernel(replace(plan, settings=settings, workers=workers), *changed.values()), workers)
+        np.testing.assert_array_equal(changed["inputs"][frozen], matrices["inputs"][frozen])
+        results.append(changed)
+    for name in matrices:
+        np.testing.assert_allclose(results[0][name], exact[name], atol=2e-4)
+        np.testing.assert_array_equal(results[1][name], results[2][name])
+    assert np.abs(exact["inputs"] - matrices["inputs"])[~frozen].max(axis=1).min() > 1e-3
 
 
 @pytest.mark.parametrize("frozen", [False, True])

@@ -14,7 +14,6 @@ import w2v
 from tests.helpers import SMALL, Hinge, assert_same, make_loss, run_json, train_and_stop
 from w2v import _kernels
 from w2v.errors import LossNotImported
-from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.held_out import GapTest
 from w2v.losses import registry
 from w2v.losses.loss import Loss, by_tensor_name
@@ -27,6 +26,7 @@ from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import config, source, train
 from w2v.training.divergence import untrained_loss
+from w2v.training.effective_rank import effective_rank
 from w2v.training.planning import memory_needed, plan_run
 from w2v.training.start import Initialisation
 

@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, interrupt, run, train_and_stop
-from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.curves import run_picture, spectrum
 from w2v.training import run as run_module
+from w2v.training.effective_rank import EffectiveRank
 
 
 def check_history(model: w2v.Model) -> None:

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import w2v.text.examples as examples_module
 from tests.helpers import bucket_of, ngrams_of
 from w2v.errors import W2VError
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
-from w2v.text.examples import Examples, Features, TextFinder, read_features, types_of
+from w2v.text.examples import Examples, Features, RowCounts, TextFinder
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.labels import LabelOptions
 from w2v.text.subwords import Subwords
@@ -64,8 +65,14 @@ def rows_of(text: str, features: Features) -> tuple[Counter[int], int]:
 
 def read_examples(store: IdStore, pooling: Any = "idf", word_ngrams: int = 2, **more: Any) -> tuple[Features, Examples]:
     options = LabelOptions(pooling=pooling, word_ngrams=word_ngrams)
-    features, found = read_features(store, options, **more)
+    features, found = find_features(store, options, **more)
     return features, features.examples(found)
+
+
+def find_features(store: IdStore, options: LabelOptions, **more: Any) -> tuple[Features, RowCounts]:
+    chosen, rows, _ = Features.choose(store, options, **more)
+    features, found = chosen.find(store, add=True)
+    return features.with_idf(found, store, None, rows, np.asarray) if options.pooling == "idf" else features, found
 
 
 @pytest.mark.parametrize("pooling", ["idf", "mean"])
@@ -115,7 +122,7 @@ def test_other_texts_have_only_known_rows_and_labels(texts: list[list[str]]) -> 
     if not lines:
         return
     with store_of(lines) as store:
-        same, found = features.find(types_of(store), store.pieces())
+        same, found = features.find(store)
     assert same.rows == features.rows
     for k, line in enumerate(lines):
         rows, size = rows_of(line, features)
@@ -143,13 +150,13 @@ def test_texts_without_labels_are_refused() -> None:
         read_examples(store)
 
 
-def test_pieces_of_ids_may_divide_texts() -> None:
+def test_pieces_of_ids_may_divide_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     with store_of(TEXTS) as store:
         features, _ = read_examples(store)
-        types = types_of(store)
-        _, whole = features.find(types, [store.ids])
+        _, whole = features.find(store)
         for size in (1, 2, 5):
-            _, found = features.find(types, [store.ids[k : k + size] for k in range(0, len(store.ids), size)])
+            monkeypatch.setattr(examples_module, "IDS_AT_ONCE", size)
+            _, found = features.find(store)
             for one, other in zip(found, whole, strict=True):
                 np.testing.assert_array_equal(one, other)
 
@@ -158,7 +165,7 @@ def test_pieces_of_ids_may_divide_texts() -> None:
 def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
     options = LabelOptions(word_ngrams=3)
     with store_of(TEXTS) as store:
-        features, found = read_features(store, options, subwords=subwords, buckets=50)
+        features, found = find_features(store, options, subwords=subwords, buckets=50)
     finder = TextFinder(features)
     lines = "".join(f"{text}\n" for text in [*TEXTS, "", "unknown a b", "__label__new a"]).encode()
     again = finder.find(lines + PADDING)
@@ -173,14 +180,14 @@ def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
 def test_balanced_texts_give_all_labels_the_same_sum() -> None:
     with store_of(["__label__x a", "__label__x b", "__label__x c", "__label__y a"]) as store:
         _, examples = read_examples(store)
-    balanced = examples.balanced(2)
+    balanced = examples.balanced(2, np.asarray)
     sums = np.bincount(balanced.labels, balanced.importance)
     assert sums.tolist() == pytest.approx([2, 2])
 
 
 def test_ngrams_have_smaller_weights_than_words() -> None:
     with store_of(["__label__x ab", "__label__y cd ef"]) as store:
-        features, _ = read_features(store, LabelOptions(), subwords=Subwords(2, 2, 1000), buckets=1000)
+        features, _ = find_features(store, LabelOptions(), subwords=Subwords(2, 2, 1000), buckets=1000)
     assert features.factors is not None
     shares = features.factors[len(features.vocabulary) :] / np.log(3)
     assert sorted(set(np.round(shares, 3))) == pytest.approx([0.25, 0.6])

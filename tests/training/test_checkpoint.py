@@ -130,7 +130,7 @@ def test_resume_accepts_a_text_that_was_moved(sample: Path, tmp_path: Path, unin
     [
         (lambda text: text + b"more words\n", r"the text has changed: .* had [\d,]+ bytes when .*, and now .*text has"),
         *(
-            (change, "another run, with different text: name its text and phrases instead of .*text, or")
+            (change, "another run, with different text: name its text and other files instead of .*text, or")
             for change in (lambda text: text.replace(b"the", b"eht", 1), lambda text: text.replace(b"\n", b" ", 1))
         ),
     ],

@@ -15,10 +15,13 @@ import pytest
 import w2v
 from tests.helpers import memory_of
 from w2v.evaluation.labels import LabelScores, Predictions, score_labels
-from w2v.formats import table
+from w2v.formats import registry
+from w2v.formats.storage import SparseMatrix
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
+from w2v.text.labels import LabelledTexts
 from w2v.training import classifier
+from w2v.training import labels as labels_of_texts
 from w2v.training.checkpoint_folder import latest_checkpoints
 from w2v.training.labelled import score_file
 from w2v.training.train import open_training, resumed_config
@@ -64,8 +67,11 @@ def test_few_labels_have_a_direct_model() -> None:
 @pytest.mark.parametrize("pooling", ["idf", "mean"])
 @pytest.mark.parametrize("loss", ["ova", "softmax"])
 @pytest.mark.parametrize("classifier", ["direct", "embedded"])
-def test_steps_follow_the_numerical_gradient(classifier: Any, loss: Any, pooling: Any) -> None:
+def test_steps_follow_the_numerical_gradient(
+    classifier: Any, loss: Any, pooling: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An epoch over two texts at a constant rate is two steps along the gradient of the loss in float64."""
+    monkeypatch.setattr(labels_of_texts, "compact_scores", lambda scores: scores)
     texts, labels = {"a": "x y x", "b": "y z"}, ["a", "b"]
     size: dict[str, Any] = {"vector_size": 3} if classifier == "embedded" else {}
     settings = {"word_ngrams": 1, "seed": 3, "loss": loss, "pooling": pooling, "classifier": classifier, **size}
@@ -189,9 +195,26 @@ def test_sample_weights_and_balance_count(caplog: pytest.LogCaptureFixture) -> N
     assert best(train(texts, labels, sample_weight=weights[::-1]), ["x"]) == ["rare"]
     without = train(texts, labels, sample_weight=[0.0 if label == "rare" else 1.0 for label in labels])
     assert without.metrics["texts"] == 20
+    assert "skipped 20 texts of weight 0" in caplog.text
+    assert "without words" not in caplog.text
     uneven = ["often"] * 30 + ["rare"] * 10
     plain, balanced = (train(["x"] * 40, uneven, balanced=balanced) for balanced in (False, True))
     assert balanced.predict_proba(["x"])[0, 1] > plain.predict_proba(["x"])[0, 1] + 0.1
+
+
+def test_only_ratios_of_sample_weights_count() -> None:
+    weights = np.linspace(0.1, 1, len(TEXTS), dtype=np.float32)
+    one, other = (train(sample_weight=weights * factor) for factor in (1, 1024))
+    np.testing.assert_array_equal(one.inputs, other.inputs)
+    np.testing.assert_array_equal(train(sample_weight=np.full(len(TEXTS), 7)).inputs, train().inputs)
+
+
+def test_a_continued_classifier_adds_up_all_counts() -> None:
+    model = train(["a a b", "b c"], ["x", "y"])
+    more = train(["a new new", "b d"], ["x", "z"], continue_from=model, min_count=2)
+    words, labels = more.features.vocabulary, more.features.labels
+    assert dict(zip(words.words, words.counts.tolist(), strict=True)) == {"</s>": 4, "a": 3, "b": 3, "new": 2, "c": 1}
+    assert dict(zip(labels.words, labels.counts.tolist(), strict=True)) == {"x": 2, "y": 1, "z": 1}
 
 
 @pytest.mark.parametrize("settings", [{}, {**SMALL, "loss": "softmax"}], ids=["direct", "embedded"])
@@ -224,6 +247,49 @@ def test_words_may_start_with_vectors() -> None:
     assert best(model, ["good", "bad"]) == ["pro", "contra"]
 
 
+@pytest.mark.parametrize("settings", [{}, {"deterministic": True, "workers": 2}, {"pooling": "mean"}], ids=str)
+def test_frozen_words_keep_their_vectors(settings: dict[str, Any], tmp_path: Path) -> None:
+    vectors = w2v.KeyedVectors(["good", "bad"], np.eye(2, 16, dtype=np.float32))
+    model = train(init=vectors, freeze="inputs", checkpoint=tmp_path, **settings)
+    for word, vector in zip(vectors.index_to_key, vectors.vectors, strict=True):
+        np.testing.assert_array_equal(model.vectors[word], vector)
+    assert np.abs(model.vectors["great"]).max() > 0.1
+    assert best(model, ["good", "bad", "great", "awful"]) == ["pro", "contra", "pro", "contra"]
+    resumed = w2v.resume(tmp_path, TEXTS, labels=LABELS)
+    np.testing.assert_array_equal(resumed.vectors["good"], vectors["good"])
+    assert resumed.temperature == model.temperature
+    with pytest.raises(w2v.SettingsError, match="freeze outputs: only words have such rows: choose inputs"):
+        train(init=vectors, freeze="outputs")
+    with pytest.raises(w2v.SettingsError, match="freeze has no effect without init"):
+        train(freeze="inputs")
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_continued_run_that_diverges_keeps_the_rows_it_began_with(
+    resume: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = train()
+    texts, labels = ["good"] * 60, ["pro", "contra"] * 30
+    if resume:
+        train(texts, labels, continue_from=model, checkpoint=tmp_path)
+        (end,) = latest_checkpoints(tmp_path).values()
+        config = replace(end.config, settings=replace(end.settings, alpha=1000))
+        start = replace(
+            end,
+            config=config,
+            resume_info=replace(end.resume_info, done=0),
+            losses=np.zeros_like(end.losses),
+            predictions=np.zeros_like(end.predictions),
+        )
+        with open_training(config, LabelledTexts.of_lists(texts, labels), resume_from={"words": start}) as training:
+            training.train()
+            more = training.classifier()
+    else:
+        more = train(texts, labels, continue_from=model, alpha=1000)
+    assert "with alpha 250" in caplog.text
+    np.testing.assert_array_equal(more.vectors["great"], model.vectors["great"])
+
+
 def test_a_diverging_rate_is_lowered(caplog: pytest.LogCaptureFixture) -> None:
     model = train(**SMALL, loss="softmax", alpha=900)
     assert "starting again with alpha 225" in caplog.text
@@ -235,6 +301,36 @@ def test_training_stops_early_by_accuracy() -> None:
     model = train(stop_early=2, epochs=40)
     assert 3 <= len(model.metrics["held_out_scores"]) < 40
     assert max(model.metrics["held_out_scores"]) == 1
+
+
+def test_held_out_texts_end_training(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts, labels = ["good"] * 20 + ["bad"] * 20, ["pro"] * 20 + ["contra"] * 20
+    held_out = [*texts, "unknown", "good"], [*labels, "pro", "other"]
+    options: dict[str, Any] = {"stop_early": 3, "epochs": 40, "held_out": held_out}
+    model = train(texts, labels, checkpoint=tmp_path / "states", **options)
+    assert "the list of texts: skipped 2 texts without known words or without a known label" in caplog.text
+    assert model.metrics["held_out_scores"] == [1.0] * 4
+    assert model.metrics["texts"] == model.metrics["tokens_trained"] // 4 // 3 == 40  # all texts are trained
+    wrong = train(texts, labels, **options | {"held_out": (texts, labels[::-1])})
+    assert wrong.metrics["held_out_scores"] == [0.0] * 4
+    with pytest.raises(w2v.W2VError, match="another run, with held-out texts: name its text and other files"):
+        w2v.resume(tmp_path / "states", texts, labels=labels)
+    again = w2v.resume(tmp_path / "states", texts, labels=labels, held_out=held_out)
+    np.testing.assert_array_equal(again.inputs, model.inputs)
+
+
+def test_held_out_texts_may_be_a_file(tmp_path: Path) -> None:
+    for name, label in (("right", "pro"), ("wrong", "contra")):
+        (tmp_path / name).write_text(f"A GOOD film __label__{label}\n")
+    settings: dict[str, Any] = {"stop_early": 2, "epochs": 4, "lower": True}
+    right, wrong = (train(held_out=tmp_path / name, **settings) for name in ("right", "wrong"))
+    assert right.metrics["held_out_scores"] == [1.0] * 3
+    assert wrong.metrics["held_out_scores"] == [0.0] * 3
+    with pytest.raises(w2v.SettingsError, match="held_out has no effect without stop_early"):
+        train(held_out=tmp_path / "right")
+    (tmp_path / "other").write_text("unknown words __label__pro\n")
+    with pytest.raises(w2v.W2VError, match="other has no text with both known words and a known label"):
+        train(held_out=tmp_path / "other", **settings)
 
 
 def test_parts_of_an_explanation_add_up() -> None:
@@ -264,6 +360,29 @@ def test_copies_and_files_predict_the_same(tmp_path: Path) -> None:
         assert "good" in vectors
         with pytest.raises(w2v.W2VError, match="is a classifier"):
             w2v.Model.load(path)
+
+
+def test_a_direct_model_leaves_out_scores_that_hardly_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    topics = rng.integers(30, size=600)
+    texts = [" ".join(f"w{topic}.{rng.integers(9)}" for _ in range(6)) + f" of {topic % 4}" for topic in topics]
+    labels = [f"topic {topic}" for topic in topics]
+    model = train(texts, labels)
+    monkeypatch.setattr(labels_of_texts, "compact_scores", lambda scores: scores)
+    dense = train(texts, labels)
+    assert isinstance(model.inputs, SparseMatrix)
+    assert isinstance(dense.inputs, np.ndarray)
+    assert len(model.inputs.rows) < dense.inputs.size / 5
+    np.testing.assert_allclose(model.predict_proba(texts), dense.predict_proba(texts), atol=0.02)
+    assert model.explain(texts[0]).parts[0][0] == dense.explain(texts[0]).parts[0][0]
+    assert model.vectors["of"].shape == (30,)
+    model.save(tmp_path / "sparse.safetensors")
+    dense.save(tmp_path / "dense.safetensors")
+    assert (tmp_path / "sparse.safetensors").stat().st_size < (tmp_path / "dense.safetensors").stat().st_size / 2
+    loaded = w2v.Classifier.load(tmp_path / "sparse.safetensors", mmap=True)
+    assert loaded.predict_proba(texts).tobytes() == model.predict_proba(texts).tobytes()
+    more = train(texts, labels, continue_from=model, epochs=1, alpha=1e-9)
+    np.testing.assert_allclose(more.predict_proba(texts), model.predict_proba(texts), atol=0.05)
 
 
 def test_threads_predict_the_same() -> None:
@@ -402,6 +521,9 @@ def test_impossible_values_are_refused(tmp_path: Path) -> None:
     replace(model, temperature=float("nan")).save(tmp_path / "nan.safetensors")
     with pytest.raises(w2v.W2VError, match="damaged: its temperature or its loss is impossible"):
         w2v.load(tmp_path / "nan.safetensors")
+    replace(model, options=replace(model.options, pooling="mean")).save(tmp_path / "mean.safetensors")
+    with pytest.raises(w2v.W2VError, match="damaged: it has pooling mean, and an idf"):
+        w2v.load(tmp_path / "mean.safetensors")
 
 
 def test_an_explanation_and_a_prediction_leave_out_labels_alike() -> None:
@@ -429,8 +551,8 @@ def test_messages_name_the_file_and_its_row(tmp_path: Path) -> None:
 
 def test_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train().save(tmp_path / "model.safetensors")
-    calls, read = list[Any](), table.read
-    monkeypatch.setattr(table, "read", lambda *given: calls.append(given) or read(*given))
+    calls, read = list[Any](), registry.read
+    monkeypatch.setattr(registry, "read", lambda *given: calls.append(given) or read(*given))
     assert isinstance(w2v.load(tmp_path / "model.safetensors"), w2v.Classifier)
     assert len(calls) == 1
     assert isinstance(w2v.load(tmp_path / "model.safetensors", limit=3), w2v.KeyedVectors)

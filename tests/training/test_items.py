@@ -13,7 +13,7 @@ from pyarrow import parquet
 import w2v
 from tests.helpers import run
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.base import Format
 from w2v.text.phrases import Phrases
 from w2v.training.model import Model
@@ -52,7 +52,7 @@ def test_tables_hold_numbers(tmp_path: Path, keys: list[int], suffix: str) -> No
 
 
 @pytest.mark.parametrize(
-    "extension", [fmt.extensions[0] for fmt in table.writable_formats() if fmt.name not in ("native", "arrow")]
+    "extension", [fmt.extensions[0] for fmt in registry.writable_formats() if fmt.name not in ("native", "arrow")]
 )
 def test_other_formats_hold_numbers_as_text_and_say_so(
     tmp_path: Path, extension: str, caplog: pytest.LogCaptureFixture
@@ -156,7 +156,7 @@ def test_white_space_that_an_output_cannot_hold_is_refused_before_training(tmp_p
     assert "new york" in w2v.load(tmp_path / "m.safetensors")
 
 
-@pytest.mark.parametrize("fmt", table.writable_formats(), ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("fmt", registry.writable_formats(), ids=lambda fmt: fmt.name)
 @pytest.mark.parametrize("space", [" ", "\t", "\n"])
 def test_formats_hold_all_white_space_except_their_separators(tmp_path: Path, fmt: Format, space: str) -> None:
     word, path = f"new{space}york", tmp_path / f"m{fmt.extensions[0]}"

@@ -455,3 +455,76 @@ def test_error_in_a_round_is_raised_on_all_ranks(text: Path, monkeypatch: pytest
 def test_other_kernels_are_refused(text: Path) -> None:
     with pytest.raises(w2v.SettingsError, match="kernel numba: several ranks train with kernel cython"):
         train_on_ranks(2, text, kernel="numba")
+
+
+# -- texts with labels ----------------------------------------------------------------------
+
+
+def classify_on_ranks(size: int, texts: Path, **options: Any) -> w2v.Classifier:
+    """Train a classifier on several ranks, assert that all have the same, and return it."""
+    models = call_on_ranks(size, lambda ranks: w2v.train_classifier(texts, communicator=ranks, workers=1, **options))
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.inputs, models[0].inputs)
+        np.testing.assert_array_equal(model.outputs, models[0].outputs)
+        assert model.temperature == models[0].temperature
+    return models[0]
+
+
+def texts_and_labels(number: int) -> tuple[list[str], list[str]]:
+    """Return texts of 8 words, half of which are words of their label, and the labels."""
+    random = np.random.default_rng(number)
+    labels = random.integers(0, 3, number)
+    groups = np.where(random.random((number, 8)) < 0.5, labels[:, np.newaxis], random.integers(0, 3, (number, 8)))
+    words = groups * 100 + random.integers(0, 30, groups.shape)
+    return [" ".join(map(str, row)) for row in words.tolist()], [f"l{label}" for label in labels]
+
+
+@pytest.fixture(scope="module")
+def labelled_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ranks") / "labelled"
+    lines = (f"__label__{label} {text}\n" for text, label in zip(*texts_and_labels(600), strict=True))
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [
+        (2, {}),
+        (3, {"balanced": True, "subwords": "2-3"}),
+        (2, {"loss": "softmax", "pooling": "mean", "vector_size": 8}),
+    ],
+    ids=str,
+)
+def test_ranks_learn_labels_like_one_process(size: int, options: dict[str, Any], labelled_texts: Path) -> None:
+    model = classify_on_ranks(size, labelled_texts, **options)
+    one = w2v.train_classifier(labelled_texts, workers=1, **options)
+    assert model.features.vocabulary.words == one.features.vocabulary.words
+    assert sorted(model.features.buckets) == sorted(one.features.buckets)
+    if one.features.factors is not None and model.features.factors is not None:
+        np.testing.assert_array_equal(
+            model.features.factors[np.argsort(model.features.buckets) + len(model.features.vocabulary)],
+            one.features.factors[np.argsort(one.features.buckets) + len(one.features.vocabulary)],
+        )
+    assert model.metrics["texts"] == 600
+    assert model.metrics["tokens"] == one.metrics["tokens"]
+    accuracies = [each.evaluate(*texts_and_labels(300)).accuracy for each in (model, one)]
+    assert accuracies[0] > accuracies[1] - 0.02
+
+
+def test_ranks_resume_a_classifier(labelled_texts: Path, tmp_path: Path) -> None:
+    whole = classify_on_ranks(2, labelled_texts)
+
+    def stopped(ranks: Communicator) -> w2v.Classifier:
+        return w2v.train_classifier(labelled_texts, communicator=ranks, workers=1, checkpoint=tmp_path)
+
+    with pytest.raises(W2VError, match="another rank was stopped by a signal"):
+        call_on_ranks(2, stopped, stop_after={1: 5})
+    resumed = call_on_ranks(2, lambda ranks: w2v.resume(tmp_path, labelled_texts, communicator=ranks))[0]
+    np.testing.assert_allclose(resumed.inputs, whole.inputs, atol=0.1)  # a checkpoint exchanges all rows
+    assert resumed.metrics["tokens_trained"] == whole.metrics["tokens_trained"] == 10 * whole.metrics["tokens"]
+
+
+def test_lists_of_texts_are_not_divided() -> None:
+    with pytest.raises(W2VError, match="lists and tables cannot be divided among several ranks"):
+        call_on_ranks(2, lambda ranks: w2v.train_classifier(["a", "b"], ["x", "y"], communicator=ranks))

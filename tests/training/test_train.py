@@ -286,3 +286,4 @@ def test_thresholds_cover_all_32_bit_numbers() -> None:
 def test_repr_of_a_model_is_short() -> None:
     model = w2v.train([["a", "b", "c"]] * 9, min_count=1, vector_size=2, negative=1, sample=0, epochs=1)
     assert repr(model) == "<Model: 3 words, 2 values each, cbow with loss ns>"
+    assert repr(model.views["words"]) == "<View: 3 words, 2 values each, cbow with loss ns>"

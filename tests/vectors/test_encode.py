@@ -126,6 +126,8 @@ def test_weights_need_counts(vectors: KeyedVectors) -> None:
         encode(plain, TEXTS)
     with pytest.raises(w2v.SettingsError, match="weights 'tfidf': did you mean idf"):
         encode(vectors, TEXTS, "tfidf")
+    with pytest.raises(w2v.SettingsError, match="weights None: choose from"):
+        encode(vectors, TEXTS, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("end", matrices.WRITERS)

@@ -13,7 +13,7 @@ from sklearn.decomposition import TruncatedSVD
 import w2v
 from tests.helpers import run, run_json
 from w2v.cli.commands import vectors
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import VectorFile
 from w2v.text.words import Words
@@ -80,7 +80,7 @@ def test_ngrams_are_reduced_with_the_vectors(sample: Path, tmp_path: Path) -> No
         words = ["kingdomly", "the", "queens"]
         cosines = [reduced.similarity(words[0], word) - model.wv.similarity(words[0], word) for word in words[1:]]
         np.testing.assert_allclose(cosines, 0, atol=0.1)
-    content = table.read(tmp_path / "m.safetensors")
+    content = registry.read(tmp_path / "m.safetensors")
     assert "inputs" not in content.tensors
 
 
@@ -114,7 +114,7 @@ def test_empty_lines_of_a_list_are_not_unknown_words(
     path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "words").write_text("w9\n\n  \nno\nw2\n\n")
-    assert reduce.keep_listed_words(table.read(path), tmp_path / "words").words == ["w2", "w9"]
+    assert reduce.keep_listed_words(registry.read(path), tmp_path / "words").words == ["w2", "w9"]
     assert caplog.messages == [f"{tmp_path / 'words'}: 1 line not in the vocabulary"]
 
 
@@ -143,7 +143,7 @@ def test_rows_of_every_type_are_taken_with_their_counts(tmp_path: Path, storage:
 
 
 def test_steps_that_are_not_asked_for_change_nothing(path: Path) -> None:
-    content = table.read(path)
+    content = registry.read(path)
     assert reduce.reduce_file(content) is content
     assert reduce.reduce_file(content, dims=5).vectors.shape == (40, 5)
     with pytest.raises(w2v.SettingsError, match="dims 7: the vectors have 6 values"):
@@ -155,5 +155,5 @@ def test_steps_that_are_not_asked_for_change_nothing(path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "kept"), [("input", {"vectors": "input"}), ("combined", {})])
 def test_smaller_vectors_keep_the_setting_of_input_rows_only(path: Path, kind: str, kept: dict[str, str]) -> None:
-    content = replace(table.read(path), header=ModelHeader(settings={"vectors": kind, "vector_size": 6}))
+    content = replace(registry.read(path), header=ModelHeader(settings={"vectors": kind, "vector_size": 6}))
     assert reduce.reduce_dimensions(content, 3).header.settings == {"vector_size": 3, **kept}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.kernel.plan import available_sets, instruction_set
 from w2v.losses.loss import is_parameter
 from w2v.losses.registry import Settings, settings_from
@@ -48,7 +48,7 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         shown_settings = {name: value for name, value in settings.in_effect().items() if name in header.settings}
     return {
         "model": str(path),
-        "format": table.detect_format(path).name,
+        "format": registry.detect_format(path).name,
         "bytes": sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])),
         "vocabulary_size": len(vectors),
         "vector_size": vectors.vector_size,

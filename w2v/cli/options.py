@@ -361,7 +361,10 @@ CLASSIFIER_SETTINGS: dict[str, dict[str, Any]] = {
     "epochs": {"help": "Number of passes over the texts."},
     "alpha": {"default_text": "the best measured for model, pooling and loss"},
     "min_alpha": {},
-    "stop_early": {},
+    "stop_early": {
+        "help": "Hold out a tenth of the texts, or use --held-out. Stop training when the accuracy on them has not "
+        "risen for this many epochs, and keep the model of the best epoch."
+    },
     "seed": {"help": "Seed of the random numbers. With one worker or --deterministic, it decides the whole model."},
     "workers": {},
     "deterministic": {"help": "Give the same model on every run with this number of threads; this takes longer."},

@@ -10,7 +10,7 @@ from typing import Any
 
 from w2v.cli.console import STDOUT, Stopped
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.system.files import destination
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # extensions
@@ -47,7 +47,7 @@ def check(
     if any(same(real, other) for other in [*others, *models]):
         raise SettingsError(f"{path} is named twice: choose another file for the output")
     for model in models:
-        if any(same(real, other) for other in table.all_files(model)):
+        if any(same(real, other) for other in registry.all_files(model)):
             raise SettingsError(f"{path} belongs to {model}, which is read: choose another file for the output")
     if info is None and not real.parent.is_dir():
         raise W2VError(f"cannot write {path}: folder {real.parent} does not exist")
@@ -82,7 +82,7 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
     """Check a model to write, and its companion files; arguments and errors are as in `check`."""
     others, models = list(others), list(models)
     check(path, force, others, option, models)
-    for companion in table.companion_files_to_write(path):
+    for companion in registry.companion_files_to_write(path):
         check(companion, force, others, option, models)
 
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
     from w2v.evaluation.change import Change, Distance
     from w2v.evaluation.compare import Comparison
-    from w2v.evaluation.effective_rank import EffectiveRank
     from w2v.evaluation.evaluate import EvaluationResult, Score
     from w2v.evaluation.labels import LabelScores, PairedTest
-    from w2v.evaluation.perplexity import Perplexity
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.classifier import Explanation
+    from w2v.training.effective_rank import EffectiveRank
+    from w2v.training.perplexity import Perplexity
     from w2v.training.slices import Slices
     from w2v.training.tune import Trial, Tuner
     from w2v.training.tune_labels import LabelTrial

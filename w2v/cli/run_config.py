@@ -25,7 +25,7 @@ from w2v.cli.options import (
     refuse_together,
 )
 from w2v.errors import SettingsError, one_line
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.vector_file import WORD_VIEW
 from w2v.graph.walks import WalkOptions
 from w2v.kernel.plan import instruction_set
@@ -51,7 +51,7 @@ SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a ru
 # Options of RunConfig.from_options, except the options of Settings, ReadingOptions, WalkOptions and LabelOptions.
 RUN_OPTIONS = (
     "corpus", "graph", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases", "output",
-    "checkpoint", "checkpoint_every", "ignore_memory", "classify",
+    "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out",
 )  # fmt: skip
 OUTPUTS = {"output": "-o", "save_vocab": "--save-vocab", "plot": "--plot"}  # the options for outputs, by parameter
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
@@ -79,6 +79,7 @@ class Command:
         found |= {
             "--phrases": config.phrases,
             "--cache": config.reading.cache,
+            "--held-out": self.inputs.get("held_out"),
             "--objective": config.settings.objective,
         }
         return {option: str(value) for option, value in found.items() if value and not isinstance(value, bool)}
@@ -140,13 +141,14 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     if ranks.is_root:
         others = {OUTPUTS[name]: path for name, path in files.items()} | {"--save-config": given.get("save_config")}
         models = _paths([given.get("continue_from"), given.get("init"), options.get("tree_vectors")])
-        read = _paths([*corpus.files, given.get("config"), given.get("vocabulary"), phrases])
+        read = _paths([*corpus.files, given.get("config"), given.get("vocabulary"), given.get("held_out"), phrases])
         check_outputs(others.items(), given["force"], read, models)
     vocabulary = None
     if given.get("vocabulary"):
         vocabulary = Vocabulary.load(given["vocabulary"], settings.min_count, settings.max_vocab)
     notes = {"outputs": {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
     inputs: dict[str, Any] = {"corpus": corpus, "source": source, "vocabulary": vocabulary}
+    inputs["held_out"] = corpus_of([str(given["held_out"])]) if given.get("held_out") else None
     inputs |= {"checkpoint": given["checkpoint"], "views": one_view_for_fasttext(views, output)}
     return Command(replace(config, notes=notes), inputs, files)
 
@@ -165,7 +167,7 @@ def default_output(settings: Settings, views: Views) -> Path:
 
 def one_view_for_fasttext(views: Views, output: Path) -> Views:
     """Return one view instead of "auto" for a .ft.bin file, which holds only the view of subwords."""
-    return "words" if views == "auto" and table.format_for(output).view else views
+    return "words" if views == "auto" and registry.format_for(output).view else views
 
 
 def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
@@ -229,7 +231,8 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         check_outputs(written.items(), given["force"], _paths([*corpus.files, named.get("--phrases")]))
         for option, path in unnamed.items():
             say(f"the run began with {option} {path}: give it again to write that file, too")
-    inputs = {"corpus": corpus, "resume_from": checkpoints, "checkpoint": run_folder(checkpoints)}
+    held_out = corpus_of([str(given["held_out"])]) if given.get("held_out") else None
+    inputs = {"corpus": corpus, "resume_from": checkpoints, "checkpoint": run_folder(checkpoints), "held_out": held_out}
     return Command(config, inputs, files)
 
 

@@ -187,13 +187,21 @@ def score_labels(
 
 def predicted_labels(probabilities: NDArray[np.float32], k: int | None, threshold: float) -> NDArray[np.bool_]:
     """Return which labels are predicted, bool (N, L): see LabelScores. Of equal labels, the first is predicted."""
-    chosen: NDArray[np.bool_] = probabilities >= threshold  # False for NaN
-    if k is not None and k < probabilities.shape[1]:
-        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
-        among_best = np.zeros(chosen.shape, bool)
-        np.put_along_axis(among_best, best, True, axis=1)
-        chosen &= among_best
+    if k is None:
+        return probabilities >= threshold  # False for NaN
+    best, values = best_labels(probabilities, k)
+    chosen = np.zeros(probabilities.shape, bool)
+    np.put_along_axis(chosen, best, values >= threshold, axis=1)
     return chosen
+
+
+def best_labels(probabilities: NDArray[np.float32], k: int | None) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the k labels with the highest probabilities for N texts, or all, and these probabilities: (N, k) each."""
+    if k == 1:
+        best = probabilities.argmax(axis=1)[:, np.newaxis]
+    else:
+        best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+    return best, np.take_along_axis(probabilities, best, axis=1)
 
 
 def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:

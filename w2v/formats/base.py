@@ -1,4 +1,4 @@
-"""What a format of vector files is. Each module with a format declares it as a `Format`; `table` finds them all."""
+"""What a format of vector files is. Each module with a format declares it as a `Format`; `registry` finds them all."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Format:
         limit: int | None = None,
         progress: Report | None = None,
     ) -> VectorFile:
-        """Read a file of this format and check its content. The arguments are as in `table.read`.
+        """Read a file of this format and check its content. The arguments are as in `registry.read`.
 
         Raises:
             W2VError: If the file cannot be read, or its content is inconsistent.
@@ -82,7 +82,7 @@ class Format:
         return validate(path, self.read(path, limit, progress), errors, self.is_checked)
 
     def save(self, path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
-        """Write a file of this format atomically. The arguments are as in `table.write`.
+        """Write a file of this format atomically. The arguments are as in `registry.write`.
 
         Raises:
             W2VError: If `load` would refuse the content, or if the file cannot be written.

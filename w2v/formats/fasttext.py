@@ -1,13 +1,16 @@
-"""fastText model files: words with their counts, input rows of words and n-gram buckets, and output rows."""
+"""fastText model files: words, labels, input rows of words and n-gram buckets, and output rows."""
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from io import BufferedReader
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
-from w2v.formats.header import ModelHeader
+from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.row_blocks import open_unpacked
 from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile
 from w2v.formats.word_lists import WordBuilder
@@ -24,6 +27,8 @@ from w2v.progress import Meter, Report
 from w2v.settings import MAX_SENTENCE_CONTEXT, WHOLE_SENTENCE
 from w2v.system import memory, schema
 from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_disk_space, translate_os_errors
+from w2v.text.examples import NGRAM_ROWS
+from w2v.text.labels import LabelOptions, label_of, label_token
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import MAX_LENGTH, Ngrams, Subwords
 from w2v.text.words import MAX_WORD_BYTES, Words
@@ -37,14 +42,21 @@ FIELDS = (
 HEAD = struct.Struct("<14id3i2q")
 OLD_HEAD = struct.Struct("<12id3iq")  # fastText before format version 11 wrote no magic, version and pruned
 ENTRY = struct.Struct("<qb")  # the count and type of a word; they follow its bytes and a NUL
-MATRIX_HEAD = struct.Struct("<?qq")  # whether a matrix is quantized (not in old files), its rows and columns
-LOSSES = {1: "hs", 2: "ns", 3: "softmax"}
-MODELS = {1: "cbow", 2: "skipgram"}
+MIN_ENTRY_BYTES = 1 + ENTRY.size
+# A matrix begins with a byte, whether it is quantized (not in old files), and the numbers of its rows and columns.
+DENSE, MATRIX_HEAD = b"\0", struct.Struct("<qq")
+INT, QUANTIZER = struct.Struct("<i"), struct.Struct("<4i")
+CENTROIDS = 256  # vectors that a code of a byte can stand for
+MAX_PART_SIZE = 64  # values that a code stands for; with more, a small file could take any amount of memory
+LOSSES = {1: "hs", 2: "ns", 3: "softmax", 4: "ova"}
+MODELS, CLASSIFIER = {1: "cbow", 2: "skipgram"}, 3
+MAX_WORDS = 10  # of an n-gram; see LabelOptions
 SHARED_SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample")  # they mean the same in fastText and w2v
 DEFAULTS = {
     "version": VERSION, "magic": MAGIC, "word_ngrams": 1, "update_rate": 100, "labels": 0, "pruned": -1, "epochs": 5,
     "min_count": 1, "sample": 1e-4,
 }  # fmt: skip
+LABEL_PARTS = ("labels", "label_offsets", "label_counts", "text_buckets", NGRAM_ROWS)
 MIN_SAMPLE = 1e-300  # floret stores two more ints, so that two of its ints look like a far smaller `sample`
 BLOCK_ROWS = 1 << 12
 MAX_COLUMNS = 1 << 20
@@ -72,11 +84,12 @@ class _Settings:
 def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
     """Read a model; see Format.read.
 
-    The vector of a word is the mean of its own row and the rows of its n-grams. Output rows of hierarchical softmax are
-    skipped: they belong to the nodes of fastText's tree. Files of the first fastText versions have no signature.
+    The vector of a word is the mean of its own row and the rows of its n-grams; in a classifier, it is its own row.
+    Quantized matrices are decoded. Output rows of hierarchical softmax over words are skipped: they belong to the nodes
+    of fastText's tree. Files of the first fastText versions have no signature.
 
     Raises:
-        W2VError: If the file is not a fastText model, is damaged, or holds a classifier or a quantized model (.ftz).
+        W2VError: If the file is not a fastText model, or is damaged.
     """
     with open_unpacked(path) as (file, max_size):
         is_old = not re.match(FASTTEXT, file.peek(HEAD.size))
@@ -85,79 +98,145 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         if is_old and (fields["model"] not in MODELS or fields["loss"] not in LOSSES):
             raise W2VError(f"{path}: not a fastText model")
         _check_fields(path, fields)
-        words, size, buckets = fields["words"], fields["vector_size"], fields["buckets"]
-        if 4 * words * size > max_size:  # the rows of buckets are read in blocks
-            raise TruncatedFile(f"{path}: truncated: it should hold {words + buckets:,} rows of {size:,} values")
-        entries, counts = _read_entries(path, file, words)
-        meter = Meter(progress, "load")
-        _read_matrix_head(path, file, words + buckets, size, is_old)
-        vectors = _read_rows(path, file, words, size)
-        meter(words, 2 * words + buckets)
+        words, labels, size = fields["words"], fields["labels"], fields["vector_size"]
+        if MIN_ENTRY_BYTES * (words + labels) > max_size:
+            raise TruncatedFile(f"{path}: truncated: it should hold {words + labels:,} words and labels")
+        entries, counts = _read_entries(path, file, words, 0)
+        label_entries = _read_entries(path, file, labels, 1)
+        pruned = _read_pruned(path, file, fields, max_size) if fields["pruned"] >= 0 else None
+        buckets = fields["buckets"] if pruned is None else len(pruned)
+        meter, total = Meter(progress, "load"), words + buckets + (labels or words)
+        shape = words + buckets, size
+        fill, is_quantized = _open_matrix(path, file, shape, max_size, not is_old, bool(labels))
+        if pruned is not None and not is_quantized:
+            raise W2VError(f"{path}: damaged: n-grams were pruned, but it is not quantized")
+        inputs: NDArray[np.float32] = memory.empty(shape)
+        vectors, end = inputs[:words], words
+        fill(vectors)
+        meter(words, total)
         # Drop buckets with a row of zeros. `write` writes such a row for each bucket that no n-gram uses.
-        bucket_rows, used_buckets = [np.empty((0, size), np.float32)], [np.empty(0, np.int32)]
+        used_buckets = [np.empty(0, np.int32)]
         for start in range(0, buckets, BLOCK_ROWS):
-            block = _read_rows(path, file, min(BLOCK_ROWS, buckets - start), size)
-            used = np.flatnonzero(block.any(axis=1))
-            bucket_rows.append(block[used])
-            used_buckets.append((start + used).astype(np.int32))
-            meter(words + start, 2 * words + buckets)
-        tensors = {}
-        if LOSSES[fields["loss"]] != "hs":
-            _read_matrix_head(path, file, words, size, is_old)
-            outputs = _read_rows(path, file, words, size)
-            # `write` writes zeros for a model without output rows.
-            tensors = {"outputs": outputs} if outputs.any() else {}
-        meter(2 * words + buckets, 2 * words + buckets)
+            block = inputs[end : end + min(BLOCK_ROWS, buckets - start)]
+            fill(block)
+            used = np.arange(len(block)) if pruned is not None else np.flatnonzero(block.any(axis=1))
+            block[: len(used)] = block[used]
+            end += len(used)
+            used_buckets.append((start + used).astype(np.int32) if pruned is None else pruned[start + used])
+            meter(words + start, total)
+        rows, bucket_numbers = inputs[words:end], np.concatenate(used_buckets)
+        has_outputs = labels or LOSSES[fields["loss"]] != "hs"
+        outputs: NDArray[np.float32] = memory.empty(((labels or words) if has_outputs else 0, size))
+        if has_outputs:
+            fill, _ = _open_matrix(path, file, outputs.shape, max_size, not is_old, is_quantized)
+            fill(outputs)
+        meter(total, total)
+    if labels:
+        tensors: dict[str, NDArray[Any]] = {NGRAM_ROWS: rows, "text_buckets": bucket_numbers, "outputs": outputs}
+        header = _classifier_header(fields, label_entries[0], tensors, label_entries[1], is_quantized)
+        return VectorFile(entries, vectors, counts, tensors, header)
+    # `write` writes zeros for a model without output rows.
+    tensors = {"outputs": outputs} if outputs.any() else {}
     settings = {name: fields[name] for name in SHARED_SETTINGS}
     settings |= {"model": MODELS[fields["model"]], "loss": LOSSES[fields["loss"]]}
     settings |= {"negative": max(1, fields["negative"]), "vectors": "input"}
     ngrams = None
-    shortest, longest = max(1, fields["shortest"]), fields["longest"]
-    if buckets and shortest <= longest:
-        ngrams = Ngrams(Subwords(shortest, longest, buckets), np.concatenate(used_buckets), np.concatenate(bucket_rows))
+    if subwords := _subwords(fields):
+        ngrams = Ngrams(subwords, bucket_numbers, rows)
         ngrams.compose(entries, vectors)  # `validate` refuses NaN and infinite results
         tensors |= ngrams.tensors
-        settings |= {"subwords": f"{shortest}-{longest}", "buckets": buckets}
-    header = ModelHeader(settings=settings, subwords=ngrams.subwords if ngrams else None)
+        settings |= {"subwords": f"{subwords.shortest}-{subwords.longest}", "buckets": subwords.buckets}
+    header = ModelHeader(settings=settings, subwords=subwords)
     return VectorFile(entries, vectors, counts, tensors, header)
 
 
-def map_matrices(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
-    """Map the matrices of a model that `read` accepts into memory, read-only: they are at the end of the file.
+def _subwords(fields: dict[str, int]) -> Subwords | None:
+    """Return the n-grams of characters that a model uses, or None."""
+    shortest, longest = max(1, fields["shortest"]), fields["longest"]
+    is_used = fields["buckets"] and shortest <= longest
+    return Subwords(shortest, longest, fields["buckets"]) if is_used else None
+
+
+def _classifier_header(
+    fields: dict[str, int],
+    labels: Words,
+    tensors: dict[str, NDArray[Any]],
+    counts: NDArray[np.int64],
+    is_quantized: bool,
+) -> ModelHeader:
+    """Return the header of a classifier, and add its labels to its tensors.
+
+    A file does not store the prefix of labels. It is "__label__" if all labels begin with it, or else the beginning
+    that they share, up to a character that is neither a letter nor a digit.
+    """
+    names = list(labels)
+    prefix = LabelOptions.label_prefix
+    if not all(name.startswith(prefix) for name in names):
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+        shared = re.match(r".*[\W_]", "".join(first for first, _ in pairs))
+        prefix = shared[0] if shared else prefix
+    own = Words.of([label_of(name, prefix) for name in names])
+    tensors |= {"labels": own.blob, "label_offsets": own.offsets, "label_counts": counts}
+    loss, subwords = LOSSES[fields["loss"]], _subwords(fields)
+    if loss == "hs":
+        # fastText's branch 1 has the probability σ(score), and branch 0 has it here. It has a row more than nodes.
+        tensors["outputs"] = -tensors["outputs"][:-1]
+    names_of_settings = ("vector_size", "epochs", "min_count", "negative", "buckets")
+    settings: dict[str, Any] = {name: max(1, fields[name]) for name in names_of_settings}
+    settings |= {"model": "cbow", "sample": 0, "vectors": "input", "loss": loss, "large_softmax": True}
+    settings |= {"subwords": f"{subwords.shortest}-{subwords.longest}" if subwords else None}
+    options = LabelOptions(
+        label_prefix=prefix,
+        word_ngrams=max(1, fields["word_ngrams"]),
+        pooling="mean",
+        classifier="embedded",
+        auto_loss=False,
+        fasttext="pruned" if fields["pruned"] >= 0 else "quantized" if is_quantized else "dense",
+    )
+    return ModelHeader(settings=settings, labels=LabelHeader(asdict(options)))
+
+
+def map_matrices(path: PathLike) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Map the matrices of a model of words into memory, read-only: they are at the end of the file.
+
+    The file is one that `read` accepts, and it begins with the signature FASTTEXT.
 
     Returns:
-        The rows of the words and of all buckets, (V + buckets, D), and the rows of the output layer, (V, D). None if
-        the file is compressed or of an old version.
+        The rows of the words and of all buckets, (V + buckets, D), and the rows of the output layer, (V, D).
     """
     with translate_os_errors(path), Path(path).open("rb") as file:
-        head = file.read(HEAD.size)
-    if not re.match(FASTTEXT, head):
-        return None
-    fields = dict(zip(FIELDS, HEAD.unpack(head), strict=True))
+        fields = dict(zip(FIELDS, HEAD.unpack(file.read(HEAD.size)), strict=True))
     words, size = fields["words"], fields["vector_size"]
     rows = words + fields["buckets"]
     outputs_at = Path(path).stat().st_size - 4 * words * size
-    inputs_at = outputs_at - MATRIX_HEAD.size - 4 * rows * size
+    inputs_at = outputs_at - 1 - MATRIX_HEAD.size - 4 * rows * size
     inputs = np.memmap(path, np.float32, "r", inputs_at, (rows, size))
     return inputs, np.memmap(path, np.float32, "r", outputs_at, (words, size))
 
 
 def _check_fields(path: PathLike, fields: dict[str, int]) -> None:
     """Raise W2VError if the fields at the beginning of a file describe a model that w2v does not read."""
-    if fields["version"] not in (VERSION - 1, VERSION):  # they differ only for classifiers
+    if fields["version"] not in (VERSION - 1, VERSION):
         raise W2VError(f"{path}: a fastText model of version {fields['version']}: this w2v reads version {VERSION}")
     if 0 < fields["sample"] < MIN_SAMPLE:
         raise W2VError(f"{path}: a floret model: save its vectors as .vec with floret, and give that file")
-    if fields["model"] not in MODELS or fields["loss"] not in LOSSES or fields["labels"]:
-        raise W2VError(f"{path}: a fastText classifier: w2v reads models of `fasttext skipgram` and `fasttext cbow`")
-    if fields["pruned"] != DEFAULTS["pruned"]:
-        raise W2VError(f"{path}: a quantized fastText model: give the .bin file that it was made from")
-    if fields["words"] < 1 or not 1 <= fields["vector_size"] <= MAX_COLUMNS or fields["buckets"] < 0:
-        raise W2VError(
-            f"{path}: damaged: it declares {fields['words']} words and {fields['vector_size']} values per word"
-        )
+    is_classifier = fields["model"] == CLASSIFIER
+    if fields["model"] not in (*MODELS, CLASSIFIER) or fields["loss"] not in LOSSES:
+        raise W2VError(f"{path}: damaged: model {fields['model']} and loss {fields['loss']}, which fastText lacks")
+    words, labels, pruned = fields["words"], fields["labels"], fields["pruned"]
+    if labels < 0 or is_classifier != (labels > 0) or (pruned >= 0 and not is_classifier):
+        kind = "classifier" if is_classifier else "model of words"
+        raise W2VError(f"{path}: damaged: a {kind} with {labels} labels and {pruned} pruned n-grams")
+    if words < 1 or not 1 <= fields["vector_size"] <= MAX_COLUMNS or fields["buckets"] < 0:
+        raise W2VError(f"{path}: damaged: it declares {words} words and {fields['vector_size']} values per word")
+    if fields["entries"] != words + labels:
+        raise W2VError(f"{path}: damaged: it declares {words} words, {labels} labels and {fields['entries']} entries")
+    if is_classifier and fields["version"] < VERSION:  # before version 12, classifiers had no n-grams of characters
+        fields["longest"] = 0
     if fields["longest"] > MAX_LENGTH:
         raise W2VError(f"{path}: refused: n-grams of {fields['longest']:,} characters; at most {MAX_LENGTH} are read")
+    if fields["word_ngrams"] > MAX_WORDS and is_classifier:
+        raise W2VError(f"{path}: refused: n-grams of {fields['word_ngrams']:,} words; at most {MAX_WORDS} are read")
 
 
 def _read_exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
@@ -167,12 +246,14 @@ def _read_exactly(path: PathLike, file: BufferedReader, size: int) -> bytes:
     return content
 
 
-def _read_entries(path: PathLike, file: BufferedReader, words: int) -> tuple[Words, NDArray[np.int64]]:
-    """Read the words and their counts, int64 (V,)."""
-    names, counts = WordBuilder(words), np.empty(words, np.int64)
-    for row in range(words):
+def _read_entries(path: PathLike, file: BufferedReader, number: int, kind: int) -> tuple[Words, NDArray[np.int64]]:
+    """Read words, or labels of kind 1, and their counts, int64 (V,)."""
+    names, counts = WordBuilder(number), np.empty(number, np.int64)
+    for row in range(number):
         names.add(_read_word(path, file))
-        counts[row], _ = ENTRY.unpack(_read_exactly(path, file, ENTRY.size))
+        counts[row], found = ENTRY.unpack(_read_exactly(path, file, ENTRY.size))
+        if found != kind:
+            raise W2VError(f"{path}: damaged: entry {row + 1} has type {found}; expected {kind}")
     return names.words, counts
 
 
@@ -189,18 +270,99 @@ def _read_word(path: PathLike, file: BufferedReader) -> bytes:
     raise W2VError(f"{path}: damaged: the word {word[:60]!r}… has more than {MAX_WORD_BYTES:,} bytes")
 
 
-def _read_matrix_head(path: PathLike, file: BufferedReader, rows: int, columns: int, is_old: bool) -> None:
-    """Read the head of a matrix. Raise W2VError if the matrix is quantized or has another shape."""
-    quantized, *shape = MATRIX_HEAD.unpack(b"\0" * is_old + _read_exactly(path, file, MATRIX_HEAD.size - is_old))
-    if quantized or shape != [rows, columns]:
-        raise W2VError(f"{path}: damaged: a matrix of {shape[0]} by {shape[1]} values; expected {rows} by {columns}")
+def _read_pruned(path: PathLike, file: BufferedReader, fields: dict[str, int], max_size: int) -> NDArray[np.int32]:
+    """Read which buckets a pruned model kept, in the order of their rows, int32 (n,)."""
+    number = fields["pruned"]
+    _check_size(path, 8 * number, max_size)
+    pairs = np.frombuffer(_read_exactly(path, file, 8 * number), "<i4").reshape(number, 2)
+    buckets, rows = pairs[np.argsort(pairs[:, 1], kind="stable")].T
+    if not np.array_equal(rows, np.arange(number)) or np.any(buckets < 0) or np.any(buckets >= fields["buckets"]):
+        raise W2VError(f"{path}: damaged: its list of pruned n-grams is inconsistent")
+    return np.array(buckets, np.int32)
 
 
-def _read_rows(path: PathLike, file: BufferedReader, rows: int, columns: int) -> NDArray[np.float32]:
-    matrix: NDArray[np.float32] = memory.empty((rows, columns))
-    if file.readinto(matrix.reshape(-1).view(np.uint8).data) != matrix.nbytes:
+def _open_matrix(
+    path: PathLike, file: BufferedReader, shape: tuple[int, int], max_size: int, has_flag: bool, may_be_quantized: bool
+) -> tuple[Callable[[NDArray[np.float32]], None], bool]:
+    """Read the head of a matrix, and all codes of a quantized one.
+
+    Args:
+        shape: The expected shape.
+        max_size: The largest possible size of the file.
+        has_flag: Whether the matrix begins with a flag for quantized matrices; not in old files.
+        may_be_quantized: Whether this flag has a meaning.
+
+    Returns:
+        A function that fills an array, float32 (n, D), with the next n rows; and whether the matrix is quantized.
+
+    Raises:
+        W2VError: If the matrix has another shape, or is damaged.
+    """
+    is_quantized = has_flag and _read_exactly(path, file, 1) != b"\0" and may_be_quantized
+    is_normalised = is_quantized and _read_exactly(path, file, 1) != b"\0"
+    found = MATRIX_HEAD.unpack(_read_exactly(path, file, MATRIX_HEAD.size))
+    if found != shape:
+        raise W2VError(
+            f"{path}: damaged: a matrix of {found[0]} by {found[1]} values; expected {shape[0]} by {shape[1]}"
+        )
+    if is_quantized:
+        return _read_quantized(path, file, shape, max_size, is_normalised), True
+    _check_size(path, 4 * shape[0] * shape[1], max_size)
+    return partial(_read_rows, path, file), False
+
+
+def _check_size(path: PathLike, size: int, max_size: int) -> None:
+    if size > max_size:
+        raise TruncatedFile(f"{path}: truncated: it should hold {size:,} bytes more")
+
+
+def _read_rows(path: PathLike, file: BufferedReader, rows: NDArray[np.float32]) -> None:
+    """Fill an array with rows."""
+    if file.readinto(rows.reshape(-1).view(np.uint8).data) != rows.nbytes:
         raise TruncatedFile(f"{path}: truncated in a matrix")
-    return matrix
+
+
+def _read_quantized(
+    path: PathLike, file: BufferedReader, shape: tuple[int, int], max_size: int, is_normalised: bool
+) -> Callable[[NDArray[np.float32]], None]:
+    """Read a quantized matrix after its shape. Return a function that fills an array with its next n rows, decoded.
+
+    A row is divided into parts, and each part is one of CENTROIDS vectors (Jégou et al. 2011).
+    """
+    rows, columns = shape
+    (code_bytes,) = INT.unpack(_read_exactly(path, file, INT.size))
+    parts = code_bytes // rows
+    if code_bytes % rows or not columns <= parts * MAX_PART_SIZE or parts > columns:
+        raise W2VError(f"{path}: damaged: {code_bytes} codes for {rows} rows of {columns} values")
+    _check_size(path, code_bytes + 4 * CENTROIDS * columns, max_size)
+    codes = np.frombuffer(_read_exactly(path, file, code_bytes), np.uint8).reshape(rows, parts)
+    centroids = _read_centroids(path, file, columns, parts)
+    norms = np.ones((rows, 1), np.float32)
+    if is_normalised:
+        norm_codes = np.frombuffer(_read_exactly(path, file, rows), np.uint8)
+        norms = _read_centroids(path, file, 1, 1)[0][norm_codes]
+    position = 0
+
+    def fill(decoded: NDArray[np.float32]) -> None:
+        nonlocal position
+        chosen = slice(position, position + len(decoded))
+        np.concatenate([each[codes[chosen, part]] for part, each in enumerate(centroids)], axis=1, out=decoded)
+        decoded *= norms[chosen]
+        position += len(decoded)
+
+    return fill
+
+
+def _read_centroids(path: PathLike, file: BufferedReader, columns: int, parts: int) -> list[NDArray[np.float32]]:
+    """Read the centroids of each part of a row, float32 (CENTROIDS, size of the part)."""
+    *found, size, last = QUANTIZER.unpack(_read_exactly(path, file, QUANTIZER.size))
+    if found != [columns, parts] or not 1 <= last <= size or (parts - 1) * size + last != columns:
+        raise W2VError(f"{path}: damaged: a quantizer of {found[1]} parts of {size} values; rows have {columns} values")
+    values = np.frombuffer(_read_exactly(path, file, 4 * CENTROIDS * columns), "<f4")
+    if not np.isfinite(values).all():
+        raise W2VError(f"{path}: damaged: its quantizer holds NaN or infinite values")
+    *whole, rest = np.split(values, np.arange(1, parts) * CENTROIDS * size)
+    return [*(part.reshape(CENTROIDS, size) for part in whole), rest.reshape(CENTROIDS, last)]
 
 
 # -- writing --------------------------------------------------------------------------------
@@ -211,11 +373,11 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
 
     A model without n-grams is written as fastText writes it with `-maxn 0`. Output rows are written if the model has
     one for each word (loss ns or softmax) and its word vectors are the input rows; otherwise, zeros are written. If a
-    model has several views, the view with n-grams is written.
+    model has several views, the view with n-grams is written. fastText predicts the same labels from a classifier.
 
     Raises:
         W2VError: If the file cannot be written, if a word holds a NUL, or if fastText would compute other vectors from
-            the n-grams.
+            the n-grams, or other probabilities of labels.
     """
     if content.header.views:
         content = content.view(SUBWORD_VIEW, path)
@@ -229,33 +391,41 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         )
     if content.header.ngram_offset:
         raise W2VError(f"{path}: not written: fastText computes whole vectors from n-grams, not only a part of them")
-    ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
     settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
     window = str(settings.get("window") or 5).replace(WHOLE_SENTENCE, str(MAX_SENTENCE_CONTEXT)).split(",")
     shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
     fields = DEFAULTS | shared | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
-    fields |= {"entries": len(words), "words": len(words), "tokens": int(counts.sum())}
     losses = {name: number for number, name in LOSSES.items()}
     fields |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
-    fields |= {"model": 1 if settings["model"] == "cbow" else 2, "buckets": 0, "shortest": 0, "longest": 0}
-    word_rows = vectors
-    if ngrams:
-        subwords = ngrams.subwords
-        fields |= {"buckets": subwords.buckets, "shortest": subwords.shortest, "longest": subwords.longest}
-        word_rows = own_rows(vectors, words, ngrams)
-    outputs = content.tensors.get("outputs", vectors[:0])
-    if settings["loss"] not in ("ns", "softmax") or len(outputs) != len(words) or "inputs" in content.tensors:
-        outputs = np.broadcast_to(np.float32(0), vectors.shape)
-    buckets = int(fields["buckets"])
-    size = 4 * vectors.shape[1] * (2 * len(words) + buckets)
+    fields |= {"model": 1 if settings["model"] == "cbow" else 2}
+    entries = [(words, counts, 0)]
+    if content.header.labels:
+        ngrams, outputs = _classifier_parts(path, content, fields, entries)
+    else:
+        ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
+        outputs = content.tensors.get("outputs", vectors[:0])
+        if (
+            settings["loss"] not in ("ns", "softmax", "ova")
+            or len(outputs) != len(words)
+            or "inputs" in content.tensors
+        ):
+            outputs = np.broadcast_to(np.float32(0), vectors.shape)
+    subwords = ngrams.subwords if ngrams else Subwords(0, 0, 0)
+    buckets = subwords.buckets
+    fields |= {"buckets": buckets, "shortest": subwords.shortest, "longest": subwords.longest}
+    fields |= {"entries": sum(len(each[0]) for each in entries), "words": len(words)}
+    fields["tokens"] = sum(int(each[1].sum()) for each in entries)
+    word_rows = own_rows(vectors, words, ngrams) if ngrams and not content.header.labels else vectors
+    size = 4 * vectors.shape[1] * (len(words) + buckets + len(outputs))
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:
         check_disk_space(file, Path(path).resolve().parent, size, f"a file with a row for each of {buckets:,} buckets")
         file.write(HEAD.pack(*(fields[name] for name in FIELDS)))
-        for word, count in zip(words, counts.tolist(), strict=True):
-            file.write(word.encode() + b"\0" + ENTRY.pack(count, 0))
-        file.write(MATRIX_HEAD.pack(False, total, vectors.shape[1]))
+        for names, numbers, kind in entries:
+            for word, count in zip(names, numbers.tolist(), strict=True):
+                file.write(word.encode() + b"\0" + ENTRY.pack(count, kind))
+        file.write(DENSE + MATRIX_HEAD.pack(total, vectors.shape[1]))
         for start, block in float32_blocks(word_rows, BLOCK_ROWS):
             file.write(block.data)
             meter(start, total)
@@ -264,10 +434,63 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             part = ngrams.rows_of(np.arange(start, min(start + BLOCK_ROWS, buckets), dtype=np.int32))
             file.write(np.ascontiguousarray(part, np.float32).data)
             meter(len(words) + start, total)
-        file.write(MATRIX_HEAD.pack(False, len(words), vectors.shape[1]))
+        file.write(DENSE + MATRIX_HEAD.pack(len(outputs), vectors.shape[1]))
         for _, block in float32_blocks(outputs, BLOCK_ROWS):
             file.write(block.data)
         meter(total, total)
+
+
+def output_rows(content: VectorFile) -> NDArray[np.float32]:
+    """Return the output rows of a classifier with mean pooling as fastText has them, (L, D)."""
+    size, header, settings = content.vectors.shape[1], content.header.labels, content.header.settings
+    assert header
+    assert settings
+    outputs: NDArray[np.float32] = np.asarray(content.tensors.get("outputs", np.eye(size)), np.float32)
+    outputs = outputs / np.float32(header.temperature)
+    is_tree = settings["loss"] == "hs"  # see _classifier_header
+    return np.concatenate([-outputs, np.zeros((1, size), np.float32)]) if is_tree else outputs
+
+
+def _classifier_parts(
+    path: PathLike, content: VectorFile, fields: dict[str, Any], entries: list[tuple[Words, NDArray[np.int64], int]]
+) -> tuple[Ngrams | None, NDArray[np.float32]]:
+    """Return the n-grams and the output rows of a classifier. Add its labels to the entries, and to the fields.
+
+    Raises:
+        W2VError: If fastText would compute other probabilities.
+    """
+    header, tensors, settings = content.header.labels, content.tensors, content.header.settings or {}
+    assert header
+    refused = f"{path}: not written: "
+    options, loss = LabelOptions(**header.options), str(settings.get("loss"))
+    if options.pooling == "idf":
+        raise W2VError(
+            f"{refused}this format cannot store the weights of idf pooling: train with --pooling mean, or write "
+            ".safetensors"
+        )
+    if options.fasttext == "pruned":
+        raise W2VError(f"{refused}its n-grams were pruned, which fastText reads only from .ftz: write .safetensors")
+    if not options.fasttext:
+        if loss == "ova" and not header.several:
+            loss = "softmax"  # here, probabilities of one-vs-all add up to 1 unless texts have several labels
+        if loss not in ("ova", "softmax", "hs") or (loss == "hs" and settings.get("tree") != "huffman"):
+            raise W2VError(
+                f"{refused}fastText would compute other probabilities with loss {loss}: train with ova, softmax, or hs "
+                "and the tree huffman, or write .safetensors"
+            )
+    names = Words(tensors["labels"], tensors["label_offsets"])
+    entries.append((Words.of([label_token(name, options.label_prefix) for name in names]), tensors["label_counts"], 1))
+    outputs = output_rows(content)
+    fields |= {"model": CLASSIFIER, "labels": len(names), "word_ngrams": options.word_ngrams}
+    fields |= {"window": 5, "sample": DEFAULTS["sample"]}  # fastText's defaults, which have no effect
+    fields["loss"] = next(number for number, name in LOSSES.items() if name == loss)
+    lengths = re.fullmatch(r"(\d+)-(\d+)", str(settings.get("subwords")))
+    if not lengths and options.word_ngrams == 1:
+        return None, outputs
+    shortest, longest = map(int, lengths.groups()) if lengths else (0, 0)
+    order = np.argsort(tensors["text_buckets"])
+    subwords = Subwords(shortest, longest, int(settings["buckets"]))
+    return Ngrams(subwords, tensors["text_buckets"][order], tensors[NGRAM_ROWS][order]), outputs
 
 
 FORMAT = Format(
@@ -277,7 +500,7 @@ FORMAT = Format(
     has_signature(FASTTEXT),
     read,
     write,
-    stores=("counts", "outputs", *SUBWORDS),
+    stores=("counts", "outputs", *SUBWORDS, *LABEL_PARTS),
     view=SUBWORD_VIEW,
     compressible=True,
 )

@@ -49,7 +49,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
     if content.counts is not None:
         tensors["counts"] = content.counts
-    write_native(path, storage.split_scales(tensors), content.header.to_strings(path), replace, progress=progress)
+    write_native(path, storage.split_matrices(tensors), content.header.to_strings(path), replace, progress=progress)
 
 
 def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
@@ -68,7 +68,7 @@ def read_mapped(path: PathLike) -> VectorFile:
 
 def _vector_file(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
     try:
-        tensors = storage.join_scales(tensors)
+        tensors = storage.join_matrices(tensors)
         vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))
     except KeyError as error:
         raise W2VError(f"{path}: no vectors: the array {error} is missing") from error

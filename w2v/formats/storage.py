@@ -1,8 +1,9 @@
-"""Types of matrices in files: float32, and smaller types that are converted to float32 row by row."""
+"""Types of matrices in files: float32, and smaller types and sparse matrices, which become float32 row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -11,10 +12,13 @@ from numpy.typing import DTypeLike, NDArray
 from w2v.errors import SettingsError
 from w2v.formats import bfloat16
 from w2v.system import memory
+from w2v.text._subwords import sum_sparse_rows
 
 FileStorage = Literal["float32", "bf16", "f16", "int8"]
 
 SCALES_SUFFIX = "_scales"  # an int8 array NAME has its scales in the array NAME_scales
+# A sparse matrix NAME has its values in NAME_values, and these arrays. NAME_width has its number of columns.
+COLUMNS_SUFFIX, SPARSE_SUFFIXES = "_columns", ("_values", "_columns", "_starts", "_width")
 DTYPES: dict[FileStorage, Callable[[], np.dtype[Any]]] = {
     "float32": lambda: np.dtype(np.float32),
     "bf16": bfloat16.bfloat16,
@@ -40,7 +44,7 @@ class CompactMatrix:
         self.shape, self.size = rows.shape, rows.size
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return int(self.shape[0])
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -59,6 +63,81 @@ class CompactMatrix:
         if self.scales is not None:
             matrix *= self.scales[:, np.newaxis]
         return matrix.astype(dtype or np.float32, copy=False)
+
+
+class SparseMatrix(CompactMatrix):
+    """A matrix (V, D) of float32 with few values besides 0, which converts rows to dense ones on access.
+
+    Attributes:
+        rows: float32 (n,), the values of row 0, then those of row 1, and so on.
+        columns: int32 (n,), the column of each value.
+        starts: int64 (V + 1,), where the values of each row begin.
+    """
+
+    def __init__(self, rows: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], width: int) -> None:
+        self.rows, self.columns, self.starts, self.scales = rows, columns, starts, None
+        self.shape = len(starts) - 1, width
+        self.size = math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its arrays."""
+        return self.rows.nbytes + self.columns.nbytes + self.starts.nbytes
+
+    @classmethod
+    def of(cls, matrix: NDArray[np.float32]) -> SparseMatrix:
+        """Take the values of a dense matrix that are not 0."""
+        rows, columns = np.nonzero(matrix)
+        starts = np.append(0, np.cumsum(np.bincount(rows, minlength=len(matrix))))
+        return cls(matrix[rows, columns], columns.astype(np.int32), starts, matrix.shape[1])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            first, end, _ = index.indices(len(self))
+            chosen = slice(self.starts[first], self.starts[end])
+            starts = self.starts[first : end + 1] - self.starts[first]
+            return SparseMatrix(self.rows[chosen], self.columns[chosen], starts, self.shape[1])
+        numbers = np.arange(len(self))[index]
+        rows: NDArray[np.float32] = self.sums(
+            numbers.ravel(), np.arange(numbers.size + 1), np.ones(numbers.size, np.float32)
+        )
+        return rows.reshape(*numbers.shape, self.shape[1])
+
+    def take(self, rows: NDArray[np.int64], axis: int) -> CompactMatrix:
+        return SparseMatrix.of(self[rows])
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        matrix: NDArray[np.float32] = self[np.arange(len(self))]
+        return matrix.astype(dtype or np.float32, copy=False)
+
+    def sums(
+        self, chosen: NDArray[Any], starts: NDArray[np.int64], weights: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Return weighted sums of rows, float32 (n, D): see `sums_of_rows`."""
+        sparse = self.rows, self.columns, self.starts, self.shape[1]
+        return sum_sparse_rows(*sparse, chosen.astype(np.int32, copy=False), starts, weights)
+
+
+def join_rows(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the rows of matrices in one; a SparseMatrix if all are sparse.
+
+    If there are two, and the second follows the first in memory, as in a mapped file, they are not copied.
+    """
+    sparse: list[Any] = [each for each in matrices if isinstance(each, SparseMatrix)]
+    if len(sparse) < len(matrices):
+        if len(matrices) == 2 and not sparse and _are_adjacent(*matrices):
+            return np.lib.stride_tricks.as_strided(matrices[0], (sum(map(len, matrices)), matrices[0].shape[1]))
+        return np.concatenate(matrices)
+    counts = np.concatenate([np.diff(each.starts) for each in sparse])
+    rows, columns = (np.concatenate([getattr(each, name) for each in sparse]) for name in ("rows", "columns"))
+    joined = SparseMatrix(rows, columns, np.append(0, np.cumsum(counts)), sparse[0].shape[1])
+    return cast(NDArray[Any], joined)
+
+
+def _are_adjacent(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Return True if two matrices of the same array, such as a mapped file, follow each other in memory."""
+    is_next = second.ctypes.data == first.ctypes.data + first.nbytes and first.dtype == second.dtype
+    return is_next and first.base is second.base is not None and bool(first.flags.c_contiguous)
 
 
 def is_matrix(array: NDArray[Any]) -> bool:
@@ -99,11 +178,14 @@ def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     return np.rint(vectors / divisors * 127).astype(np.int8), largest / np.float32(127)
 
 
-def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return named arrays as a file stores them: each CompactMatrix becomes its rows and, for int8, its scales."""
-    arrays = {}
+def split_matrices(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return named arrays as a file stores them: each CompactMatrix becomes its parts, with a suffix to its name."""
+    arrays: dict[str, NDArray[Any]] = {}
     for name, array in tensors.items():
-        if isinstance(array, CompactMatrix):
+        if isinstance(array, SparseMatrix):
+            parts = array.rows, array.columns, array.starts, np.array([array.shape[1]])
+            arrays |= {name + suffix: part for suffix, part in zip(SPARSE_SUFFIXES, parts, strict=True)}
+        elif isinstance(array, CompactMatrix):
             arrays |= (
                 {name: array.rows} if array.scales is None else {name: array.rows, name + SCALES_SUFFIX: array.scales}
             )
@@ -112,11 +194,11 @@ def split_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Undo `split_scales`.
+def join_matrices(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Undo `split_matrices`.
 
     Raises:
-        ValueError: If scales do not fit their array.
+        ValueError: If the parts of a matrix do not fit each other.
     """
     arrays = dict(tensors)
     for name in [name for name in tensors if name.endswith(SCALES_SUFFIX)]:
@@ -124,4 +206,22 @@ def join_scales(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         if scales.dtype != np.float32 or rows.dtype != np.int8 or rows.ndim != 2 or scales.shape != rows.shape[:1]:
             raise ValueError(f"the array {name!r} does not fit the array that it scales")
         arrays[name.removesuffix(SCALES_SUFFIX)] = cast(NDArray[Any], CompactMatrix(rows, scales))
+    for name in [name.removesuffix(COLUMNS_SUFFIX) for name in tensors if name.endswith(COLUMNS_SUFFIX)]:
+        # Copies, because a mapped file may change after the check.
+        parts = [np.array(arrays.pop(name + suffix, 0)) for suffix in SPARSE_SUFFIXES]
+        arrays[name] = cast(NDArray[Any], _sparse_matrix(name, *parts))
     return arrays
+
+
+def _sparse_matrix(
+    name: str, values: NDArray[Any], columns: NDArray[Any], starts: NDArray[Any], width: NDArray[Any]
+) -> SparseMatrix:
+    if (
+        values.dtype != np.float32 or columns.dtype != np.int32 or starts.dtype != np.int64 or width.dtype != np.int64
+        or values.ndim != 1 or columns.shape != values.shape
+        or starts.ndim != 1 or width.shape != (1,) or not len(starts)
+        or starts[0] != 0 or starts[-1] != len(values) or np.any(np.diff(starts) < 0)
+        or columns.min(initial=0) < 0 or columns.max(initial=-1) >= width[0]
+    ):  # fmt: skip
+        raise ValueError(f"the arrays of the sparse matrix {name!r} are inconsistent")
+    return SparseMatrix(values, columns, starts, int(width[0]))

@@ -20,7 +20,9 @@ from w2v.text.words import MAX_COUNT, Words
 Array = NDArray[Any]
 
 # Check only these tensors for NaN: training and evaluation use them. Programs may store anything in other tensors.
-PARAMETER_NAMES = re.compile(r"(view\.\w+\.)?(vectors|inputs|outputs|ngrams|syn1|syn1neg|parameter\..*)", re.DOTALL)
+PARAMETER_NAMES = re.compile(
+    r"(view\.\w+\.)?(vectors|inputs|outputs|(text_)?ngrams|syn1|syn1neg|parameter\..*)", re.DOTALL
+)
 NGRAM_TENSORS = ("ngrams", "ngram_buckets")
 # The views of a model. The only view of a model is called WORD_VIEW, also if it has n-grams.
 WORD_VIEW, SUBWORD_VIEW = "words", "subwords"

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from w2v.errors import W2VError
-from w2v.formats import gensim, native, table, word2vec
+from w2v.formats import gensim, native, registry, word2vec
 from w2v.formats.header import INT_KEYS
 from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
 from w2v.gensim.utils import gensim_exceptions, unpacked
@@ -94,10 +94,10 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
 
     Arrays that are memory-mapped are read-only. As in gensim, small ones never are.
     """
-    with gensim_exceptions(path), unpacked(path, PICKLE) as file, table.watch_format(file) as file_format:
+    with gensim_exceptions(path), unpacked(path, PICKLE) as file, registry.watch_format(file) as file_format:
         if file_format.name == "gensim":
             return validate(file, gensim.read_saved(file), "strict")
-        return table.read(file, mmap and Path(file).stat().st_size > MAPPED_BYTES)
+        return registry.read(file, mmap and Path(file).stat().st_size > MAPPED_BYTES)
 
 
 # -- word2vec's formats -----------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | No
     if limit is not None:
         check_whole(1, limit=limit)
     with gensim_exceptions(path):
-        content = table.read(path, errors=None, limit=limit)
+        content = registry.read(path, errors=None, limit=limit)
     words = content.words
     if encoding.lower().replace("-", "") not in ("utf8", "ascii") or not words.is_utf8():
         words = words.to_utf8(errors, encoding)

@@ -36,7 +36,7 @@ from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID, Items, Malformed, Types
 from w2v.text.columns import JSON_START, columnar_kind
 from w2v.text.corpus import Corpus
-from w2v.text.decompress import decompress, max_unpacked
+from w2v.text.decompress import decompress
 from w2v.text.words import KeyType, Words
 
 BLOCK_BYTES = 1 << 19
@@ -422,11 +422,9 @@ def _read_npz(name: str, options: GraphOptions, workers: int) -> Graph:
 
 
 def _member(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any] | None:
-    """Read an array of an archive, after checking that the archive is large enough for it. None for other members."""
+    """Read an array of an archive. Return None for a member that is not an array."""
     if not info.filename.endswith(".npy"):
         return None
-    if info.file_size > max_unpacked(info.compress_size):
-        raise W2VError(f"{name}: refused: {info.filename:.100} declares {info.file_size:,} bytes")
     with archive.open(info) as member:
         stream = cast(BufferedIOBase, member)
         return read_open(f"{name}, {info.filename:.100}", stream, info.file_size, NUMBERS + "bUS")

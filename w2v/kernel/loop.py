@@ -249,6 +249,14 @@ def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float,
     tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
     start_random(s, hash_of(key_of(plan.seed, epoch, WINDOWS), chunk))
     as_float = s.x.dtype.type
+    has_subwords, count = len(plan.subword_rows) > 0, 0
+    if has_subwords:  # compose the rows of the chunk: each of them is a word with one subword, itself
+        kept = plan.example_rows[plan.example_starts[first] : plan.example_starts[end]]
+        start = plan.window_size + 1
+        s.kept[start - 1] = s.kept[start + len(kept)] = END_OF_SENTENCE
+        s.kept[start : start + len(kept)] = kept
+        count = compose(plan, s, start + len(kept))
+    inputs = s.composed if has_subwords else plan.inputs
     loss, x, change = 0.0, s.x[:1], s.change[:1]
     for k in range(first, end):
         progress = as_float((tokens_before + tokens * (k + 1 - first) // (end - first)) / tokens_in_run)
@@ -260,10 +268,13 @@ def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float,
         change[:] = 0
         x[:] = 0
         for at in range(plan.example_starts[k], plan.example_starts[k + 1]):
-            x[0] += plan.row_weights[at] * plan.inputs[plan.example_rows[at]]
+            row = plan.example_rows[at]
+            x[0] += plan.row_weights[at] * inputs[s.slots[row] if has_subwords else row]
         loss += step(s, label, x, change, alpha)
         for at in range(plan.example_starts[k], plan.example_starts[k + 1]):
-            plan.inputs[plan.example_rows[at]] += plan.row_weights[at] * change[0]
+            row = plan.example_rows[at]
+            inputs[s.slots[row] if has_subwords else row] += plan.row_weights[at] * change[0]
+    update_subwords(plan, s, count)
     return loss, end - first
 
 

@@ -68,7 +68,7 @@ class Plan:
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids or examples, 0 to 1, but at least one."""
         if self.examples is not None and self.chunk_starts is not None:
-            examples = self.examples.take(np.arange(max(1, int(share * len(self.examples)))))
+            examples = self.examples.part(0, max(1, int(share * len(self.examples))))
             starts = np.append(self.chunk_starts[self.chunk_starts < len(examples)], len(examples))
             return replace(self, examples=examples, chunk_starts=starts, tokens_before=examples.starts[starts])
         stop = max(1, int(share * len(self.ids)))
@@ -88,13 +88,13 @@ class Plan:
     def max_context(self) -> int:
         """The maximum number of context words in a window, or of rows in an example."""
         if self.examples is not None:
-            return int(np.diff(self.examples.starts).max())
+            return int(np.diff(self.examples.starts).max(initial=1))
         return self.settings.window_size * (1 if self.settings.whole_sentences else 2)
 
     @property
     def max_windows(self) -> int:
         """The maximum number of windows or examples in a chunk."""
-        return self.chunk_size if self.chunk_starts is None else int(np.diff(self.chunk_starts).max())
+        return self.chunk_size if self.chunk_starts is None else int(np.diff(self.chunk_starts).max(initial=1))
 
     @property
     def mean_context(self) -> float:

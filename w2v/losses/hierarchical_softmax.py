@@ -68,9 +68,12 @@ class HierarchicalSoftmax(Loss):
         self._set_tree(build_tree(self.vocabulary, self.options.tree, self.options.tree_vectors))
 
     def restore(self, tensors: Mapping[str, Array]) -> None:
-        if "tree_parents" not in tensors:  # options.tree may be a path from somebody else, which must not be read.
+        if "tree_parents" in tensors:
+            self._set_tree(Tree.from_tensors(tensors, len(self.vocabulary)))
+        elif self.options.tree == "huffman":  # files of fastText have no tree
+            self.prepare()
+        else:  # options.tree may be a path from somebody else, which must not be read
             raise W2VError("the model's tree is damaged: tree_parents is missing")
-        self._set_tree(Tree.from_tensors(tensors, len(self.vocabulary)))
 
     def _set_tree(self, tree: Tree) -> None:
         self.tree = tree
@@ -91,7 +94,7 @@ class HierarchicalSoftmax(Loss):
         return end - start
 
     def log_probabilities(self, parameters: Mapping[str, Array], rows: Array) -> Array:
-        return self._descend(parameters["outputs"], rows, np.arange(2 * len(self.vocabulary) - 1))
+        return self.descend(parameters["outputs"], rows, np.arange(2 * len(self.vocabulary) - 1))
 
     def log_probabilities_of(
         self, parameters: Mapping[str, Array], rows: Array, indices: Integers, words: Integers, common: Integers
@@ -102,15 +105,16 @@ class HierarchicalSoftmax(Loss):
             path = slice(tree.starts[word], tree.starts[word + 1])
             scores = rows[indices[positions]] @ outputs[tree.nodes[path]].T
             logs[positions] = log_logistic((1 - 2 * tree.codes[path]) * scores).sum(axis=1)
-        return logs, self._descend(outputs, rows, tree.above(common))
+        return logs, self.descend(outputs, rows, tree.above(common))
 
-    def _descend(self, outputs: Array, rows: Array, nodes: Integers) -> Array:
+    def descend(self, outputs: Array, rows: Array, nodes: Integers, floor: float = 0) -> Array:
         """Return log p of the words among these nodes, (N, U), from the root down.
 
         Args:
             outputs: The output rows.
             rows: Input rows, (N, D).
             nodes: Nodes of the tree in ascending order, with all nodes above them.
+            floor: A number to add to the probability of each branch.
         """
         tree, size = self.tree, len(self.vocabulary)
         depths = tree.depths[nodes]
@@ -119,7 +123,8 @@ class HierarchicalSoftmax(Loss):
             above = tree.parents[nodes[level]]
             scores = outputs[above - size] @ rows.T
             scores *= 1 - 2 * tree.bits[nodes[level], None]
-            logs[level] = logs[np.searchsorted(nodes, above)] + log_logistic(scores)
+            branch = log_logistic(scores)
+            logs[level] = logs[np.searchsorted(nodes, above)] + (np.log(np.exp(branch) + floor) if floor else branch)
         return logs[: np.searchsorted(nodes, size)].T
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.evaluation.effective_rank import EffectiveRank
 from w2v.plotting.figure import COLOURS, Picture, set_title
+from w2v.training.effective_rank import EffectiveRank
 from w2v.training.model import Model, View
 
 

@@ -5,20 +5,40 @@ NO_LABEL: int
 IGNORED_LABEL: int
 
 def hashes_of(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int32]: ...
+def idf_weights(
+    rows: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    factors: NDArray[np.float32],
+    tiny: float,
+) -> NDArray[np.float32]: ...
+def sum_rows(
+    rows: NDArray[np.float32], chosen: NDArray[np.int32], starts: NDArray[np.int64], weights: NDArray[np.float32]
+) -> NDArray[np.float32]: ...
+def sum_sparse_rows(
+    values: NDArray[np.float32],
+    columns: NDArray[np.int32],
+    row_starts: NDArray[np.int64],
+    width: int,
+    chosen: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    weights: NDArray[np.float32],
+) -> NDArray[np.float32]: ...
+
+class TypeRows:
+    def __init__(
+        self,
+        labels: NDArray[np.int32],
+        hashes: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        rows: NDArray[np.int32],
+    ) -> None: ...
 
 class TextRows:
-    rows: int
-    def __init__(
-        self, words: int, word_ngrams: int, row_of_bucket: NDArray[np.int32], rows: int, add: bool
-    ) -> None: ...
+    row_count: int
+    def __init__(self, word_ngrams: int, row_of_bucket: NDArray[np.int32], row_count: int, add: bool) -> None: ...
     def find(
-        self,
-        ids: NDArray[np.uint32],
-        row_of_type: NDArray[np.int32],
-        label_of_type: NDArray[np.int32],
-        hash_of_type: NDArray[np.int32],
-        ngram_starts: NDArray[np.int64],
-        ngram_buckets: NDArray[np.int32],
+        self, ids: NDArray[np.uint32], known: TypeRows, new: TypeRows
     ) -> tuple[
         NDArray[np.int64],
         NDArray[np.int32],
@@ -40,11 +60,13 @@ def buckets_of(
     hash_code_points: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
 def compose(
-    blob: NDArray[np.uint8],
+    blob: NDArray[np.uint8] | bytes,
     offsets: NDArray[np.int64],
     shortest: int,
     longest: int,
-    row_of_bucket: NDArray[np.int32],
+    buckets: int,
+    used: NDArray[np.int32],
     rows: NDArray[np.float32],
-    own: NDArray[np.float32],
-) -> None: ...
+    vectors: NDArray[np.float32],
+    known: bool,
+) -> int: ...

@@ -2,11 +2,18 @@
 word n-grams of texts (Joulin et al. 2017, section 2.2)."""
 
 cimport cython
+from libc.math cimport log, sqrt
 from libc.stdint cimport int32_t, int64_t, int8_t, uint32_t, uint64_t
 
 from w2v.text._text cimport SENTENCE_END_ID
 
 import numpy as np
+
+cdef extern from "_text.h" nogil:
+    void prefetch(const void *address)
+
+cdef enum:
+    AHEAD = 8  # rows to prefetch before they are added
 
 cpdef enum:
     NO_LABEL = -1       # the label of a word
@@ -92,6 +99,14 @@ cdef const unsigned char[::1] add_boundaries(const unsigned char[::1] word, unsi
     return buffer[: 0 if is_sentence_end(word) else size + 2]
 
 
+cdef unsigned char[::1] buffer_for(const int64_t[::1] offsets):
+    """Return a buffer for the longest of these words with its boundaries."""
+    cdef int64_t size = 0, k
+    for k in range(offsets.shape[0] - 1):
+        size = max(size, offsets[k + 1] - offsets[k])
+    return bytearray(size + 2)
+
+
 def buckets_of(
     const unsigned char[::1] blob,
     const int64_t[::1] offsets,
@@ -109,7 +124,7 @@ def buckets_of(
         fastText. An n-gram that occurs twice in a word is listed twice.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, first, count = 0
-    cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef unsigned char[::1] marked = buffer_for(offsets)
     cdef const unsigned char[::1] word
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
     cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # + 1, since an empty array has no address
@@ -125,47 +140,66 @@ def compose(
     const int64_t[::1] offsets,
     int64_t shortest,
     int64_t longest,
-    const int32_t[::1] row_of_bucket,
+    uint32_t buckets,
+    const int32_t[::1] used,
     const float[:, ::1] rows,
-    float[:, ::1] own,
+    float[:, ::1] vectors,
+    bint known,
 ):
     """Replace the own rows of words, (V, D), by the means of their own rows and the rows of their n-grams.
 
-    `row_of_bucket`, (buckets,), maps a bucket to its row in `rows`, (B, D), or to -1 for a row of zeros. The function
-    allocates only O(B) numbers and the longest word. A row that occurs several times in a word is read once.
+    Args:
+        blob, offsets, shortest, longest, buckets: As in `buckets_of`.
+        used: (B,), the buckets with a row, ascending. All others have a row of zeros.
+        rows: (B, D).
+        vectors: (V, D), the own rows of the words.
+        known: False for words without own rows. Their `vectors` must be zeros, which then do not count.
+
+    Returns:
+        The number of n-grams with a row.
     """
-    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, touched, i, d
-    cdef uint32_t buckets = row_of_bucket.shape[0]
-    cdef int32_t row
-    cdef float count, subword_count
-    cdef unsigned char[::1] marked = np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, row, i, d, added = 0
+    cdef float subword_count
+    cdef unsigned char[::1] marked = buffer_for(offsets)
     cdef const unsigned char[::1] word
-    cdef int32_t[::1] found_buckets = np.empty(longest, np.int32)  # of the n-grams that begin at one byte
-    cdef int32_t[::1] occurs = np.zeros(rows.shape[0], np.int32)  # how often each row occurs in the word
-    cdef int32_t[::1] touched_rows = np.empty(rows.shape[0], np.int32)  # the rows that occur in the word
+    cdef bytearray memory = bytearray(longest * sizeof(int32_t))
+    cdef int32_t *found_buckets = <int32_t *><char *>memory  # of the n-grams that begin at one byte
     for k in range(words):
         word = add_boundaries(blob[offsets[k] : offsets[k + 1]], marked)
         with nogil:
-            ngrams = touched = 0
+            ngrams = 0
             for first in range(word.shape[0]):
-                found = list_buckets(word, first, shortest, longest, buckets, False, &found_buckets[0])
+                found = list_buckets(word, first, shortest, longest, buckets, False, found_buckets)
                 ngrams += found
                 for i in range(found):
-                    row = row_of_bucket[found_buckets[i]]
+                    row = find_row(used, found_buckets[i], buckets)
                     if row >= 0:
-                        if not occurs[row]:
-                            touched_rows[touched] = row
-                            touched += 1
-                        occurs[row] += 1
-            for i in range(touched):
-                row = touched_rows[i]
-                count = occurs[row]
-                occurs[row] = 0
-                for d in range(own.shape[1]):
-                    own[k, d] += count * rows[row, d]
-            subword_count = ngrams + 1
-            for d in range(own.shape[1]):
-                own[k, d] /= subword_count
+                        added += 1
+                        for d in range(vectors.shape[1]):
+                            vectors[k, d] += rows[row, d]
+            subword_count = max(1, ngrams + known)
+            for d in range(vectors.shape[1]):
+                vectors[k, d] /= subword_count
+    return added
+
+
+cdef inline int64_t find_row(const int32_t[::1] used, int32_t bucket, uint32_t buckets) noexcept nogil:
+    """Return the position of a bucket among the ascending ones in `used`, or -1.
+
+    Hashes are spread evenly. So the search begins near the position, and moves away from there in growing steps.
+    """
+    cdef int64_t size = used.shape[0], low = bucket * size // buckets, high = min(low + 1, size), middle, step = 1
+    while low > 0 and used[low] > bucket:
+        high, low, step = low, max(0, low - step), 2 * step
+    while high < size and used[high] <= bucket:
+        low, high, step = high, min(size, high + step), 2 * step
+    while low + 1 < high:
+        middle = (low + high) >> 1
+        if used[middle] <= bucket:
+            low = middle
+        else:
+            high = middle
+    return low if low < size and used[low] == bucket else -1
 
 
 def hashes_of(const unsigned char[::1] blob, const int64_t[::1] offsets):
@@ -181,52 +215,154 @@ def hashes_of(const unsigned char[::1] blob, const int64_t[::1] offsets):
     return np.asarray(hashes)
 
 
+def idf_weights(
+    const int32_t[::1] rows, const int32_t[::1] counts, const int64_t[::1] starts, const float[::1] factors, double tiny
+):
+    """Return the weights of the rows of texts, float32 (n,): (1 + ln count) · factor, scaled to length 1 in each text.
+
+    Text k has rows[starts[k] : starts[k + 1]]. `tiny` replaces the length 0.
+    """
+    cdef float[::1] weights = np.empty(rows.shape[0], np.float32)
+    cdef int64_t k, i
+    cdef double weight, squares
+    with nogil:
+        for k in range(starts.shape[0] - 1):
+            squares = 0
+            for i in range(starts[k], starts[k + 1]):
+                weight = factors[rows[i]]
+                if counts[i] > 1:
+                    weight *= 1 + log(<double>counts[i])
+                weights[i] = <float>weight
+                squares += weight * weight
+            weight = 1 / max(sqrt(squares), tiny)
+            for i in range(starts[k], starts[k + 1]):
+                weights[i] = <float>(weights[i] * weight)
+    return np.asarray(weights)
+
+
+def sum_rows(
+    const float[:, :] rows, const int32_t[::1] chosen, const int64_t[::1] starts, const float[::1] weights
+):
+    """Return weighted sums of rows with adjacent values, float32 (n, D): see `sums_of_rows`."""
+    cdef float[:, ::1] sums = np.zeros((starts.shape[0] - 1, rows.shape[1]), np.float32)
+    cdef int64_t k, i, d
+    cdef const float *row
+    with nogil:
+        for k in range(sums.shape[0]):
+            for i in range(starts[k], starts[k + 1]):
+                if i + AHEAD < chosen.shape[0]:
+                    prefetch(&rows[chosen[i + AHEAD], 0])
+                row = &rows[chosen[i], 0]
+                for d in range(sums.shape[1]):
+                    sums[k, d] += weights[i] * row[d]
+    return np.asarray(sums)
+
+
+def sum_sparse_rows(
+    const float[::1] values,
+    const int32_t[::1] columns,
+    const int64_t[::1] row_starts,
+    int64_t width,
+    const int32_t[::1] chosen,
+    const int64_t[::1] starts,
+    const float[::1] weights,
+):
+    """Return weighted sums of sparse rows, float32 (n, width): see `sums_of_rows`.
+
+    Row r has values[row_starts[r] : row_starts[r + 1]] in these columns.
+    """
+    cdef float[:, ::1] sums = np.zeros((starts.shape[0] - 1, width), np.float32)
+    cdef int64_t k, i, j
+    with nogil:
+        for k in range(sums.shape[0]):
+            for i in range(starts[k], starts[k + 1]):
+                if i + 2 * AHEAD < chosen.shape[0]:
+                    prefetch(&row_starts[chosen[i + 2 * AHEAD]])
+                    j = row_starts[chosen[i + AHEAD]]
+                    prefetch(&values[j])
+                    prefetch(&columns[j])
+                for j in range(row_starts[chosen[i]], row_starts[chosen[i] + 1]):
+                    sums[k, columns[j]] += weights[i] * values[j]
+    return np.asarray(sums)
+
+
+@cython.final
+cdef class TypeRows:
+    """The labels, the hashes and the rows of T types.
+
+    Args:
+        labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
+        hashes: int32 (T,): see `hashes_of`.
+        starts: int64 (T + 1,), where the rows of each type begin in `rows`.
+        rows: int32 (n,), the row of a type that is in the vocabulary, and the rows of its n-grams of characters; -1 for
+            n-grams without a row.
+    """
+
+    cdef const int32_t[::1] labels, hashes, rows
+    cdef const int64_t[::1] starts
+
+    def __init__(
+        self,
+        const int32_t[::1] labels not None,
+        const int32_t[::1] hashes not None,
+        const int64_t[::1] starts not None,
+        const int32_t[::1] rows not None,
+    ):
+        self.labels, self.hashes, self.starts, self.rows = labels, hashes, starts, rows
+
+
+cdef struct Type:
+    int32_t label, hash
+    int64_t size
+    const int32_t *rows
+
+
+cdef inline Type type_of(TypeRows known, TypeRows new, int64_t id) noexcept nogil:
+    """Return a type of `known` or, beyond its end, of `new`."""
+    cdef int64_t count = known.labels.shape[0]
+    if id < count:
+        return Type(
+            known.labels[id], known.hashes[id], known.starts[id + 1] - known.starts[id], &known.rows[known.starts[id]]
+        )
+    id -= count
+    return Type(new.labels[id], new.hashes[id], new.starts[id + 1] - new.starts[id], &new.rows[new.starts[id]])
+
+
 @cython.final
 cdef class TextRows:
     """Finds the rows of texts: of their words, their word n-grams and the character n-grams of their words.
 
-    The first rows belong to the V words of a vocabulary. A bucket of n-grams has a row only if one of its n-grams
+    The first rows belong to the words of a vocabulary. A bucket of n-grams has a row only if one of its n-grams
     occurred in the texts of the training.
 
     Args:
-        words: V.
         word_ngrams: The maximum number of words of an n-gram; 1 for none.
         row_of_bucket: int32 (buckets,), the row of each bucket, or -1. With `add`, this class gives the next row to
             each bucket without a row that it meets.
-        rows: The number of rows.
+        row_count: The number of rows.
         add: Whether to add rows.
     """
 
     cdef int32_t[::1] row_of_bucket
-    cdef int32_t[::1] last_text  # (rows): the number of the last text that has this row
-    cdef int32_t[::1] position   # (rows): where this row is among the rows of that text
-    cdef int64_t word_ngrams, texts
+    cdef int64_t word_ngrams
     cdef bint add
-    cdef readonly int64_t rows
+    cdef readonly int64_t row_count
+    cdef int32_t[::1] rows, counts  # the rows found in a call of `find`, and how often their text has them
+    cdef int64_t start, end         # where the rows of the current text begin and end
+    cdef int64_t[::1] slots         # a hash table: the places of the text's rows; less than `start` for an empty slot
+    cdef int shift                  # the number of bits of a hash that are not used
 
-    def __init__(self, int64_t words, int64_t word_ngrams, int32_t[::1] row_of_bucket, int64_t rows, bint add):
-        cdef int64_t most = words + row_of_bucket.shape[0] if add else rows
-        self.word_ngrams, self.row_of_bucket, self.rows, self.add = word_ngrams, row_of_bucket, rows, add
-        self.last_text, self.position = np.zeros(most, np.int32), np.empty(most, np.int32)
+    def __init__(self, int64_t word_ngrams, int32_t[::1] row_of_bucket, int64_t row_count, bint add):
+        self.word_ngrams, self.row_of_bucket, self.row_count, self.add = word_ngrams, row_of_bucket, row_count, add
 
-    def find(
-        self,
-        const uint32_t[::1] ids not None,
-        const int32_t[::1] row_of_type not None,
-        const int32_t[::1] label_of_type not None,
-        const int32_t[::1] hash_of_type not None,
-        const int64_t[::1] ngram_starts not None,
-        const int32_t[::1] ngram_buckets not None,
-    ):
+    def find(self, const uint32_t[::1] ids not None, TypeRows known not None, TypeRows new not None):
         """Find the rows and labels of whole texts. A text without words has no rows.
 
         Args:
-            ids: The types of the tokens; SENTENCE_END_ID ends a text.
-            row_of_type: The row of each type, -1 if it is not in the vocabulary. The row of SENTENCE_END_ID counts for
-                the end of each text, the word </s> of fastText.
-            label_of_type: The label of each type, NO_LABEL or IGNORED_LABEL.
-            hash_of_type: See `hashes_of`.
-            ngram_starts, ngram_buckets: The character n-grams of each type: see `buckets_of`.
+            ids: The types of the tokens: an index into `known` or, beyond its end, into `new`. SENTENCE_END_ID ends a
+                text, and its rows count for the end of each text, the word </s> of fastText.
+            known: Types that many texts have.
+            new: Further types.
 
         Returns:
             starts, int64 (texts + 1,), and rows, int32 (n,): the distinct rows of each text, in order of first
@@ -234,77 +370,80 @@ cdef class TextRows:
             of each text with repeats, and with n-grams without a row. label_starts, int64 (texts + 1,), and labels,
             int32 (m,).
         """
-        cdef int64_t texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), k, j, text = 0, tokens = 0
-        cdef int64_t size = len(ids) * self.word_ngrams
-        cdef uint32_t id
-        if len(ngram_buckets):
-            size += np.diff(ngram_starts)[ids].sum()
+        cdef int64_t texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), k, text = 0, tokens = 0
         cdef int64_t[::1] starts = np.zeros(texts + 1, np.int64), label_starts = np.zeros(texts + 1, np.int64)
         cdef int64_t[::1] sizes = np.zeros(texts, np.int64)
-        cdef int32_t[::1] rows = np.empty(size, np.int32), counts = np.empty(size, np.int32)
         cdef int32_t[::1] labels = np.empty(len(ids), np.int32), hashes = np.empty(len(ids), np.int32)
-        cdef int64_t found = 0, found_labels = 0
+        cdef int64_t found_labels = 0
+        cdef Type type
+        self.allocate(ids, known, new)
         with nogil:
             for k in range(ids.shape[0]):
-                id = ids[k]
-                if label_of_type[id] >= 0:
-                    labels[found_labels] = label_of_type[id]
+                type = type_of(known, new, ids[k])
+                if type.label >= 0:
+                    labels[found_labels] = type.label
                     found_labels += 1
-                if label_of_type[id] != NO_LABEL:
+                if type.label != NO_LABEL:
                     continue
-                if id != SENTENCE_END_ID or tokens:
-                    hashes[tokens] = hash_of_type[id]
+                if ids[k] != SENTENCE_END_ID or tokens:
+                    hashes[tokens] = type.hash
                     tokens += 1
-                    if tokens == 1:
-                        self.texts += 1
-                    if row_of_type[id] >= 0:
-                        found = self.count(row_of_type[id], starts[text], found, rows, counts)
-                        sizes[text] += 1
-                    for j in range(ngram_starts[id], ngram_starts[id + 1]):
-                        found = self.count_bucket(ngram_buckets[j], starts[text], found, rows, counts)
-                        sizes[text] += 1
-                if id == SENTENCE_END_ID:
-                    sizes[text] += self.word_ngrams_of(hashes, tokens, starts[text], &found, rows, counts)
+                    sizes[text] += type.size
+                    self.count_rows(type)
+                if ids[k] == SENTENCE_END_ID:
+                    sizes[text] += self.count_word_ngrams(hashes, tokens)
                     text += 1
-                    starts[text], label_starts[text], tokens = found, found_labels, 0
-        return (np.asarray(starts), np.asarray(rows)[:found], np.asarray(counts)[:found], np.asarray(sizes),
-                np.asarray(label_starts), np.asarray(labels)[:found_labels])
+                    self.start, tokens = self.end, 0
+                    starts[text], label_starts[text] = self.end, found_labels
+        return (np.asarray(starts), np.asarray(self.rows)[: self.end], np.asarray(self.counts)[: self.end],
+                np.asarray(sizes), np.asarray(label_starts), np.asarray(labels)[:found_labels])
 
-    cdef int64_t word_ngrams_of(
-        self, const int32_t[::1] hashes, int64_t tokens, int64_t start, int64_t *found, int32_t[::1] rows,
-        int32_t[::1] counts
-    ) noexcept nogil:
-        """Find the rows of the word n-grams of a text. Return the number of n-grams."""
+    cdef allocate(self, const uint32_t[::1] ids, TypeRows known, TypeRows new):
+        """Allocate memory for the rows of these tokens, and a hash table for twice the rows of the longest text."""
+        cdef int64_t size = 0, start = 0, longest = 0, bits = 1, k
+        for k in range(ids.shape[0]):
+            size += self.word_ngrams + type_of(known, new, ids[k]).size
+            longest = max(longest, size - start)
+            if ids[k] == SENTENCE_END_ID:
+                start = size
+        while bits < 32 and (<int64_t>1 << bits) < 2 * longest:
+            bits += 1
+        self.rows, self.counts = np.empty(size, np.int32), np.empty(size, np.int32)
+        self.slots, self.shift, self.start, self.end = np.full(<int64_t>1 << bits, -1, np.int64), 32 - bits, 0, 0
+
+    cdef int64_t count_word_ngrams(self, const int32_t[::1] hashes, int64_t tokens) noexcept nogil:
+        """Count the rows of the word n-grams of a text. Return the number of n-grams."""
         cdef int64_t i, j, ngrams = 0
         cdef uint64_t fnv
         for i in range(tokens):
             fnv = <uint64_t><int64_t>hashes[i]
             for j in range(i + 1, min(tokens, i + self.word_ngrams)):
                 fnv = fnv * 116049371 + <uint64_t><int64_t>hashes[j]
-                found[0] = self.count_bucket(
-                    <int32_t>(fnv % <uint64_t>self.row_of_bucket.shape[0]), start, found[0], rows, counts
-                )
+                self.count_bucket(<int32_t>(fnv % <uint64_t>self.row_of_bucket.shape[0]))
                 ngrams += 1
         return ngrams
 
-    cdef inline int64_t count_bucket(
-        self, int32_t bucket, int64_t start, int64_t found, int32_t[::1] rows, int32_t[::1] counts
-    ) noexcept nogil:
-        cdef int32_t row = self.row_of_bucket[bucket]
-        if row < 0:
-            if not self.add:
-                return found
-            row = self.row_of_bucket[bucket] = <int32_t>self.rows
-            self.rows += 1
-        return self.count(row, start, found, rows, counts)
+    cdef inline void count_rows(self, Type type) noexcept nogil:
+        cdef int64_t k
+        for k in range(type.size):
+            if type.rows[k] >= 0:
+                self.count(type.rows[k])
 
-    cdef inline int64_t count(
-        self, int32_t row, int64_t start, int64_t found, int32_t[::1] rows, int32_t[::1] counts
-    ) noexcept nogil:
-        """Count a row of the text that begins at `start`. Return the number of rows found."""
-        if self.last_text[row] == self.texts:
-            counts[start + self.position[row]] += 1
-            return found
-        self.last_text[row], self.position[row] = <int32_t>self.texts, <int32_t>(found - start)
-        rows[found], counts[found] = row, 1
-        return found + 1
+    cdef inline void count_bucket(self, int32_t bucket) noexcept nogil:
+        if self.row_of_bucket[bucket] < 0 and self.add:
+            self.row_of_bucket[bucket] = <int32_t>self.row_count
+            self.row_count += 1
+        if self.row_of_bucket[bucket] >= 0:
+            self.count(self.row_of_bucket[bucket])
+
+    cdef inline void count(self, int32_t row) noexcept nogil:
+        """Count a row of the current text."""
+        cdef int64_t last = self.slots.shape[0] - 1, slot = (<uint32_t>row * <uint32_t>2654435769) >> self.shift
+        while self.slots[slot] >= self.start:
+            if self.rows[self.slots[slot]] == row:
+                self.counts[self.slots[slot]] += 1
+                return
+            slot = (slot + 1) & last
+        self.slots[slot] = self.end
+        self.rows[self.end], self.counts[self.end] = row, 1
+        self.end += 1

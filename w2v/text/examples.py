@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,18 +13,23 @@ from numpy.typing import NDArray
 
 from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
-from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, hashes_of
-from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID, Lookup
-from w2v.text.idstore import IdStore, TypeCounts
+from w2v.system import memory
+from w2v.system.files import temporary_folder
+from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TypeRows, hashes_of, idf_weights
+from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
+from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
 from w2v.text.subwords import Subwords
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import Vocabulary, extend_vocabulary
 from w2v.text.words import Words
 
 NGRAM_FACTOR = 0.6  # of the weights of n-grams of words with idf pooling (bench/NOTES.md)
 LETTERS_FACTOR = 0.25  # of the weights of n-grams of characters
 NGRAM_MULTIPLIER = 116049371  # of the hash of word n-grams, as in fastText
 NGRAM_ROWS = "text_ngrams"  # a tensor in files: the rows of the buckets
+SumOverRanks = Callable[[NDArray[Any]], NDArray[Any]]
+END = Words.of([SENTENCE_END_WORD])
+IDS_AT_ONCE, TEXTS_AT_ONCE, ROWS_AT_ONCE = 1 << 18, 1 << 10, 1 << 22  # so that what is computed of them fits in memory
 TINY = 1e-30  # instead of the norm 0 of a text whose words all occur in every text of the training
 
 
@@ -57,17 +62,17 @@ class Examples:
     def __len__(self) -> int:
         return len(self.importance)
 
-    def take(self, texts: NDArray[np.int64]) -> Examples:
-        """Return these texts, in this order."""
-        starts, places = _ranges(self.starts, texts)
-        label_starts, label_places = _ranges(self.label_starts, texts)
-        labels, importance = self.labels[label_places], self.importance[texts]
-        return Examples(starts, self.rows[places], self.weights[places], label_starts, labels, importance)
+    def part(self, first: int, end: int) -> Examples:
+        """Return the texts from number `first` up to `end`. They share the memory of these examples."""
+        starts, rows = _slice(self.starts, first, end)
+        label_starts, labels = _slice(self.label_starts, first, end)
+        own = self.rows[rows], self.weights[rows], label_starts, self.labels[labels]
+        return Examples(starts, *own, self.importance[first:end])
 
-    def balanced(self, classes: int) -> Examples:
+    def balanced(self, classes: int, sum_over_ranks: SumOverRanks) -> Examples:
         """Return the texts with an importance that gives each of the classes, their labels, the same sum."""
         texts = np.repeat(np.arange(len(self)), np.diff(self.label_starts))
-        totals = np.bincount(self.labels, self.importance[texts], classes)
+        totals = sum_over_ranks(np.bincount(self.labels, self.importance[texts], classes))
         factors = totals.sum() / (np.count_nonzero(totals) * np.maximum(totals, TINY))
         means = np.bincount(texts, factors[self.labels], len(self)) / np.diff(self.label_starts)
         return replace(self, importance=(self.importance * means).astype(np.float32))
@@ -95,11 +100,10 @@ class RowCounts(NamedTuple):
         """Divide the texts into parts of at most `size` texts; at least one, which may be empty."""
         for first in range(0, max(1, len(self.sizes)), size):
             end = min(first + size, len(self.sizes))
-            rows = slice(self.starts[first], self.starts[end])
-            labels = slice(self.label_starts[first], self.label_starts[end])
-            starts, label_starts = (each[first : end + 1] - each[first] for each in (self.starts, self.label_starts))
-            sizes = self.sizes[first:end]
-            yield RowCounts(starts, self.rows[rows], self.counts[rows], sizes, label_starts, self.labels[labels])
+            starts, rows = _slice(self.starts, first, end)
+            label_starts, labels = _slice(self.label_starts, first, end)
+            own = self.rows[rows], self.counts[rows], self.sizes[first:end]
+            yield RowCounts(starts, *own, label_starts, self.labels[labels])
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ class Features:
         buckets: int32 (B,), the bucket of each row from V on.
         factors: float32 (V + B,), the idf of each row, times NGRAM_FACTOR or LETTERS_FACTOR for n-grams; None with mean
             pooling.
+        pruned: Whether n-grams without a row do not count for the mean of the rows of a text.
     """
 
     vocabulary: Vocabulary
@@ -128,75 +133,142 @@ class Features:
     label_prefix: str
     buckets: NDArray[np.int32]
     factors: NDArray[np.float32] | None
+    pruned: bool = False
+
+    @classmethod
+    def choose(
+        cls,
+        types: TypeCounts,
+        options: LabelOptions,
+        prefix: str | None = None,
+        before: Features | None = None,
+        *,
+        min_count: int = 1,
+        max_vocab: int | None = None,
+        subwords: Subwords | None = None,
+        buckets: int = 2_000_000,
+    ) -> tuple[Features, NDArray[np.int64], NDArray[np.int64]]:
+        """Choose the words and the labels of texts. `find` adds rows of n-grams, and `with_idf` the idf.
+
+        Args:
+            types: The types of the texts.
+            options: The options of the classifier.
+            prefix: What labels begin with in these texts; by default, the prefix of the options.
+            before: The features of the classifier that is continued.
+            min_count, max_vocab: See extend_vocabulary.
+            subwords: See the attribute.
+            buckets: The number of buckets that n-grams are hashed into.
+
+        Returns:
+            The features; the row of each row of `before`, int64 (V + B,), and the number of each of its labels,
+            int64 (L,).
+
+        Raises:
+            NothingToTrain: There are no labels or no words.
+        """
+        prefix = options.label_prefix if prefix is None else prefix
+        words, counts = types_of(types), types.counts
+        is_label, is_word = _labels_and_words(words, counts, prefix, min_count)
+        old_words, old_labels, old_buckets = None, None, np.empty(0, np.int32)
+        if before:
+            old_words, old_labels, old_buckets = before.vocabulary, before.labels, before.buckets
+        own = words.take(np.flatnonzero(is_word)), counts[is_word]
+        vocabulary, rows = extend_vocabulary(old_words, *own, min_count, max_vocab)
+        names = Words.of([label_of(token, prefix) for token in words.take(np.flatnonzero(is_label))])
+        labels, numbers = extend_vocabulary(old_labels, names, counts[is_label])
+        rows = np.append(rows, len(vocabulary) + np.arange(len(old_buckets)))
+        more = options.word_ngrams, subwords, options.label_prefix, old_buckets, None
+        return cls(vocabulary, labels, buckets, *more), rows, numbers
 
     @property
     def rows(self) -> int:
         """The number of rows, V + B."""
         return len(self.vocabulary) + len(self.buckets)
 
-    def united(
-        self, types: Words, counts: NDArray[np.int64], prefix: str, min_count: int
-    ) -> tuple[Features, NDArray[np.int64], NDArray[np.int64]]:
-        """Add the words and the labels of a text.
-
-        Args:
-            types, counts: The word of each id, and how often it occurs.
-            prefix: What labels begin with in the text.
-            min_count: How often a new word must occur.
-
-        Returns:
-            The new features; the new row of each old row, int64 (V + B,), and the new number of each old label,
-            int64 (L,).
-        """
-        is_label, is_word = _labels_and_words(types, counts, prefix, min_count)
-        vocabulary, word_rows = _united(self.vocabulary, _most_frequent(types, counts, is_word))
-        written = _most_frequent(types, counts, is_label)
-        named = Vocabulary([label_of(token, prefix) for token in written.words], written.counts)
-        labels, label_numbers = _united(self.labels, named)
-        rows = np.append(word_rows, np.arange(len(self.buckets)) + len(vocabulary))
-        return replace(self, vocabulary=vocabulary, labels=labels), rows, label_numbers
-
     @property
     def row_of_bucket(self) -> NDArray[np.int32]:
         """The row of each bucket, or -1: int32 (bucket_count,)."""
-        rows = np.full(self.bucket_count, -1, np.int32)
+        rows: NDArray[np.int32] = memory.empty((self.bucket_count,), np.int32)
+        rows.fill(-1)
         rows[self.buckets] = np.arange(len(self.vocabulary), self.rows, dtype=np.int32)
         return rows
 
     def find(
-        self, types: Words, pieces: Iterable[NDArray[np.uint32]], prefix: str | None = None, add: bool = False
+        self, store: IdStore, prefix: str | None = None, add: bool = False, folder: Path | None = None
     ) -> tuple[Features, RowCounts]:
         """Find the rows and the labels of texts.
 
         Args:
-            types: The word of each id; see `types_of`.
-            pieces: The ids of the texts, in pieces.
+            store: The texts.
             prefix: What labels begin with in these texts; by default, `label_prefix`.
             add: Whether n-grams without a row get one.
+            folder: The folder for a temporary file with the rows.
 
         Returns:
             These features, with the new rows, and the rows of the texts.
         """
-        row_of_bucket = self.row_of_bucket
-        finder = TextRows(len(self.vocabulary), self.word_ngrams, row_of_bucket, self.rows, add)
-        row_of_type = Lookup(*_padded(self.vocabulary.words)).rows(types.with_padding(), types.offsets)
-        arguments = row_of_type, self.label_lookup(prefix)(types), *self.hashes(types)
-        found = _join([RowCounts(*finder.find(ids, *arguments)) for ids in _whole_texts(pieces)])
+        types, row_of_bucket, row_count = types_of(store), self.row_of_bucket, self.rows
+        labels = self.label_lookup(prefix)(types)
+        if add and self.subwords:
+            buckets = np.unique(self.subwords.ngram_buckets(types.take(np.flatnonzero(labels == NO_LABEL)))[1])
+            new = buckets[row_of_bucket[buckets] < 0]
+            row_of_bucket[new] = np.arange(row_count, row_count + len(new))
+            row_count += len(new)
+        known = self.type_rows(types, self.vocabulary.words.rows_of(types), labels, row_of_bucket)
+        none = self.type_rows(Words.of([]), labels[:0], labels[:0], row_of_bucket)
+        finder = TextRows(self.word_ngrams, row_of_bucket, row_count, add)
+        pieces = _whole_texts(store.pieces(IDS_AT_ONCE))
+        found = _join((RowCounts(*finder.find(ids, known, none)) for ids in pieces), temporary_folder(folder))
         buckets = np.flatnonzero(row_of_bucket >= 0).astype(np.int32)
         return replace(self, buckets=buckets[np.argsort(row_of_bucket[buckets])]), found
+
+    def agree(self, found: RowCounts, known: int, sum_over_ranks: SumOverRanks) -> tuple[Features, RowCounts]:
+        """Add the buckets that the texts of other ranks have, so that all ranks have the same rows.
+
+        Args:
+            found: The rows of this rank's texts.
+            known: The number of the first buckets that all ranks knew before.
+            sum_over_ranks: A function that sums arrays over all ranks.
+
+        Returns:
+            The features, and the rows of this rank's texts in them.
+        """
+        occurs = np.zeros(self.bucket_count, np.int32)
+        occurs[self.buckets] = 1
+        buckets = np.flatnonzero(sum_over_ranks(occurs)).astype(np.int32)
+        new = np.setdiff1d(buckets, self.buckets[:known])
+        features = replace(self, buckets=np.append(self.buckets[:known], new))
+        rows = np.append(np.arange(len(self.vocabulary), dtype=np.int32), features.row_of_bucket[self.buckets])
+        return features, found._replace(rows=rows[found.rows])
 
     def label_lookup(self, prefix: str | None = None) -> Callable[[Words], NDArray[np.int32]]:
         """Return a function that returns the label of each of n words, NO_LABEL or IGNORED_LABEL: int32 (n,)."""
         prefix = self.label_prefix if prefix is None else prefix
-        lookup = Lookup(*_padded(Words.of([label_token(label, prefix) for label in self.labels.words])))
+        lookup = Words.of([label_token(label, prefix) for label in self.labels.words]).lookup()
         start = prefix.encode()
 
         def labels_of(words: Words) -> NDArray[np.int32]:
-            labels: NDArray[np.int32] = lookup.rows(*_padded(words))
+            labels: NDArray[np.int32] = lookup.rows(words.with_padding(), words.offsets)
             labels[words.start_with(start) & (labels < 0)] = IGNORED_LABEL
             return labels
 
         return labels_of
+
+    def type_rows(
+        self, types: Words, own: NDArray[np.int32], labels: NDArray[np.int32], row_of_bucket: NDArray[np.int32]
+    ) -> TypeRows:
+        """Return the rows of each of T types, those of its n-grams of characters included.
+
+        Args:
+            types: The types.
+            own: int32 (T,), the row of each type in the vocabulary, or -1.
+            labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
+            row_of_bucket: See the property.
+        """
+        hashes, starts, buckets = self.hashes(types)
+        is_known = own >= 0
+        rows = np.insert(row_of_bucket[buckets], starts[:-1][is_known], own[is_known])
+        return TypeRows(labels, hashes, starts + np.append(0, np.cumsum(is_known)), rows)
 
     def hashes(self, words: Words) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
         """Return the hash of each of n words, int32 (n,), and their character n-grams: see Subwords.ngram_buckets."""
@@ -208,9 +280,10 @@ class Features:
     def with_idf(
         self,
         found: RowCounts,
-        types: Words,
-        before: NDArray[np.float32] | None = None,
-        rows: NDArray[np.int64] | None = None,
+        types: TypeCounts,
+        before: Features | None,
+        rows: NDArray[np.int64],
+        sum_over_ranks: SumOverRanks,
     ) -> Features:
         """Return these features with the idf of each row among N texts, ln((N + 1) / df).
 
@@ -218,35 +291,70 @@ class Features:
 
         Args:
             found: The rows of the texts.
-            types: The words of the texts.
-            before, rows: The factors of the model that is continued, and its rows here.
+            types: The types of the texts.
+            before: The features of the classifier that is continued, or None.
+            rows: The row here of each of its rows.
+            sum_over_ranks: A function that sums arrays over all ranks.
         """
-        texts = np.bincount(found.rows, minlength=self.rows)
-        idf = np.log((len(found.sizes) + 1) / np.maximum(texts, 1))
+        texts = np.zeros(self.rows, np.int64)
+        for first in range(0, len(found.rows), ROWS_AT_ONCE):
+            texts += np.bincount(found.rows[first : first + ROWS_AT_ONCE], minlength=self.rows)
+        counts = sum_over_ranks(np.append(texts, len(found.sizes)))
+        idf = np.log((counts[-1] + 1) / np.maximum(counts[:-1], 1))
         idf[len(self.vocabulary) :] *= NGRAM_FACTOR
         if self.subwords:
-            letters = self.row_of_bucket[np.unique(self.subwords.ngram_buckets(types)[1])]
+            letters = self.row_of_bucket[np.unique(self.subwords.ngram_buckets(types_of(types))[1])]
             idf[letters[letters >= 0]] *= LETTERS_FACTOR / NGRAM_FACTOR
-        if before is not None:
-            idf[rows] = before
+        if before:
+            idf[rows] = before.factors
         return replace(self, factors=idf.astype(np.float32))
 
     @cached_property
-    def _end_row(self) -> int:
+    def end_row(self) -> int:
         """The row of the word </s>, or -1."""
-        return int(Lookup(*_padded(self.vocabulary.words)).rows(*_padded(Words.of([SENTENCE_END_WORD])))[0])
+        return int(self.vocabulary.words.rows_of(END)[0])
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row other than the row of </s>, bool (N,)."""
-        before = np.append(0, np.cumsum(found.rows != self._end_row))[found.starts]
+        before = np.append(0, np.cumsum(found.rows != self.end_row))[found.starts]
         return np.diff(before) > 0
 
-    def examples(self, found: RowCounts, importance: NDArray[np.float32] | None = None) -> Examples:
-        """Return the texts that have words and labels as examples. `importance`, (N,), is 1 by default."""
+    def examples(
+        self,
+        found: RowCounts,
+        importance: NDArray[np.float32] | None = None,
+        seed: int | None = None,
+        folder: Path | None = None,
+    ) -> Examples:
+        """Return the texts that have words and labels as examples.
+
+        Args:
+            found: The rows of N texts.
+            importance: The weights of the texts, (N,), which are scaled to a mean of 1; by default, all are the same.
+                Texts of weight 0 are left out.
+            seed: The seed of a random order of the texts; by default, they stay in order.
+            folder: The folder for a temporary file with the rows and their weights.
+        """
         importance = np.ones(len(found.sizes), np.float32) if importance is None else importance
-        texts = Examples(found.starts, found.rows, self.weights(found), found.label_starts, found.labels, importance)
-        usable = self.have_words(found) & (np.diff(found.label_starts) > 0) & (importance > 0)
-        return texts.take(np.flatnonzero(usable))
+        usable = np.concatenate([self.have_words(part) for part in found.parts(TEXTS_AT_ONCE)])
+        usable &= (np.diff(found.label_starts) > 0) & (importance > 0)
+        order = np.flatnonzero(usable)
+        if seed is not None:
+            order = order[np.random.default_rng(seed).permutation(len(order))]
+        starts = starts_of(np.diff(found.starts)[order])
+        new_starts = np.empty(len(usable), np.int64)
+        new_starts[order] = starts[:-1]
+        folder, first = temporary_folder(folder), 0
+        rows, weights = (temporary_array(int(starts[-1]), kind, folder) for kind in (np.int32, np.float32))
+        for part in found.parts(TEXTS_AT_ONCE):
+            texts = np.flatnonzero(usable[first : first + len(part.sizes)])
+            own, places = _ranges(part.starts, texts)
+            to = np.repeat(new_starts[first + texts] - own[:-1], np.diff(own)) + np.arange(own[-1])
+            rows[to], weights[to] = part.rows[places], self.weights(part)[places]
+            first += len(part.sizes)
+        label_starts, places = _ranges(found.label_starts, order)
+        scaled = importance[order] / importance[order].mean(dtype=np.float64) if len(order) else importance[order]
+        return Examples(starts, rows, weights, label_starts, found.labels[places], scaled.astype(np.float32))
 
     def weights(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the factor of each row in the sum over the rows of its text, float32 (n,).
@@ -254,18 +362,18 @@ class Features:
         With mean pooling, it is the share of the row among all rows of the text. With idf pooling, it is (1 + ln tf) ·
         idf, scaled so that the squares of the factors of a text add up to 1.
         """
-        weights: NDArray[np.float64] = found.counts.astype(np.float64)
-        totals: NDArray[np.float64] = found.sizes.astype(np.float64)
         if self.factors is not None:
-            weights = (1 + np.log(weights)) * self.factors[found.rows]
-            totals = np.sqrt(np.diff(np.append(0, np.cumsum(weights**2))[found.starts]))
-        weights /= np.maximum(np.repeat(totals, np.diff(found.starts)), TINY)
-        return weights.astype(np.float32)
+            return idf_weights(found.rows, found.counts, found.starts, self.factors, TINY)
+        totals: NDArray[Any] = found.sizes
+        if self.pruned:
+            totals = np.diff(np.append(0, np.cumsum(found.counts))[found.starts])
+        shares: NDArray[Any] = found.counts / np.repeat(totals, np.diff(found.starts))
+        return shares.astype(np.float32)
 
     def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
         words = [word.decode(errors="replace") for word in (*text, SENTENCE_END_WORD)]
-        rows_of_words = Lookup(*_padded(Words.of(self.vocabulary.words))).rows(*_padded(Words.of(words))).tolist()
+        rows_of_words = self.vocabulary.words.rows_of(Words.of(words)).tolist()
         hashes, starts, buckets = self.hashes(Words.of(words))
         row_of_bucket, found = self.row_of_bucket, dict[int, dict[str, None]]()
         for at, word in enumerate(words):
@@ -309,7 +417,9 @@ class Features:
             "label_counts": np.int64,
             "text_buckets": np.int32,
         }
-        kinds |= {"idf": np.float32} if options.pooling == "idf" else {}
+        if ("idf" in tensors) != (options.pooling == "idf"):
+            raise W2VError(f"damaged: it has pooling {options.pooling}, and {'an' if 'idf' in tensors else 'no'} idf")
+        kinds |= {"idf": np.float32} if "idf" in tensors else {}
         found = {name: tensors.get(name, np.empty(0)) for name in kinds}
         buckets, rows = found["text_buckets"], len(vocabulary) + len(found["text_buckets"])
         if (
@@ -321,105 +431,44 @@ class Features:
             raise W2VError("damaged: its labels and n-grams are inconsistent")
         names = Words(found["labels"], np.array(found["label_offsets"]))
         labels = Vocabulary(names, found["label_counts"])
-        own = options.word_ngrams, subwords, options.label_prefix
-        return cls(vocabulary, labels, bucket_count, *own, np.array(buckets), found.get("idf"))
+        own = options.word_ngrams, subwords, options.label_prefix, np.array(buckets), found.get("idf")
+        return cls(vocabulary, labels, bucket_count, *own, options.fasttext == "pruned")
 
 
 class TextFinder:
     """Finds the rows of new texts. Any thread may call it."""
 
     def __init__(self, features: Features) -> None:
-        self._features, words = features, Words.of(features.vocabulary.words)
-        self._lookup = Lookup(*_padded(words))
+        self._features, words = features, features.vocabulary.words
+        self._lookup, self._row_of_bucket = words.lookup(), features.row_of_bucket
         self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
-        types = Words.of([SENTENCE_END_WORD]).concat(words)
-        rows = np.append(self._lookup.rows(*_padded(types))[:1], np.arange(len(words), dtype=np.int32))
-        self._types = [_Growing(each) for each in (rows, np.full_like(rows, NO_LABEL), *features.hashes(types))]
-        size = features.rows
-        self._rows = TextRows(len(words), features.word_ngrams, features.row_of_bucket, size, False)
-        self._lock = Lock()  # `_rows` and `_types` have working memory
+        own = np.append(words.rows_of(END), np.arange(len(words), dtype=np.int32))
+        self._types = features.type_rows(END.concat(words), own, np.full_like(own, NO_LABEL), self._row_of_bucket)
 
     def find(self, text: bytes, prefix: str | None = None) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
 
         An unknown label is -1. Labels begin with the `prefix`, by default the `label_prefix` of the features.
         """
+        features = self._features
         rows, blob, offsets = self._lookup.find(text)
         new = Words(blob, offsets)
-        labels = self._labels[self._features.label_prefix if prefix is None else prefix](new)
-        unknown = len(self._features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
+        labels = self._labels[features.label_prefix if prefix is None else prefix](new)
+        unknown = len(features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
         labels[labels == IGNORED_LABEL] = unknown
-        hashes, starts, buckets = self._features.hashes(new)
-        values: tuple[NDArray[Any], ...] = (
-            np.full_like(labels, -1),
-            labels,
-            hashes,
-            starts[1:] + self._types[-1].size,
-            buckets,
-        )
+        types = features.type_rows(new, np.full_like(labels, -1), labels, self._row_of_bucket)
         ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
-        with self._lock:
-            types = (each.followed_by(more) for each, more in zip(self._types, values, strict=True))
-            found = RowCounts(*self._rows.find(ids, *types))
+        finder = TextRows(features.word_ngrams, self._row_of_bucket, features.rows, add=False)
+        found = RowCounts(*finder.find(ids, self._types, types))
         found.labels[found.labels == unknown] = -1
         return found
 
 
-class _Growing:
-    """An array with room for more values, so that it need not be copied for each text."""
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self.size, self._array = len(values), values
-
-    def followed_by(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the array followed by other values. The result is valid until the next call."""
-        end = self.size + len(values)
-        if end > len(self._array):
-            self._array = np.concatenate([self._array[: self.size], values, values])
-        self._array[self.size : end] = values
-        return self._array[:end]
-
-
-def read_features(
-    store: IdStore,
-    options: LabelOptions,
-    *,
-    min_count: int = 1,
-    max_vocab: int | None = None,
-    subwords: Subwords | None = None,
-    buckets: int = 2_000_000,
-    prefix: str | None = None,
-) -> tuple[Features, RowCounts]:
-    """Choose the words, the n-grams and the labels of texts, and return them with the rows of the texts.
-
-    Args:
-        store: The texts.
-        options: The options of the classifier.
-        min_count, max_vocab: See Vocabulary.from_store.
-        subwords: See Features.
-        buckets: The number of buckets that n-grams are hashed into.
-        prefix: What labels begin with in these texts; by default, the prefix of the options.
-
-    Raises:
-        NothingToTrain: No text has a label, or no word is frequent enough.
-    """
-    types, prefix = types_of(store), options.label_prefix if prefix is None else prefix
-    is_label, is_word = _labels_and_words(types, store.counts, prefix, min_count)
-    written = _most_frequent(types, store.counts, is_label)
-    labels = Vocabulary([label_of(token, prefix) for token in written.words], written.counts)
-    features, found = Features(
-        _most_frequent(types, store.counts, is_word, max_vocab), labels, buckets, options.word_ngrams,
-        subwords, options.label_prefix, np.empty(0, np.int32), None,
-    ).find(types, store.pieces(), prefix, add=True)  # fmt: skip
-    return features.with_idf(found, types) if options.pooling == "idf" else features, found
-
-
 def types_of(store: TypeCounts) -> Words:
     """Return the word of each id of a text; the end of a text is the word </s>, as in fastText."""
-    blob = np.append(np.frombuffer(SENTENCE_END_WORD, np.uint8), store.types.blob)
     offsets = store.types.offsets + len(SENTENCE_END_WORD)
     offsets[SENTENCE_END_ID] = 0
-    return Words(blob, offsets)
+    return Words(np.append(END.blob, store.types.blob), offsets)
 
 
 def _labels_and_words(
@@ -431,9 +480,9 @@ def _labels_and_words(
     """
     starts = types.start_with(prefix.encode())
     is_label = starts & (np.diff(types.offsets) > len(prefix.encode()))  # the prefix without a name is neither
-    is_word = ~starts & (counts >= max(1, min_count))
+    is_word = ~starts & (counts > 0)
     is_word[PRUNED_TYPE] = False
-    is_word[np.flatnonzero(Lookup(*_padded(Words.of([SENTENCE_END_WORD]))).rows(*_padded(types)) == 0)[1:]] = False
+    is_word[np.flatnonzero(END.rows_of(types) == 0)[1:]] = False  # </s> as a word of the text
     if not is_label.any() and prefix == OWN_PREFIX:
         raise NothingToTrain("no text has a label: all of them are missing")
     if not is_label.any():
@@ -441,33 +490,9 @@ def _labels_and_words(
             f"no word begins with {prefix}: write the labels into the lines, as in {prefix}sport, or name the columns "
             "of a table with --column and --labels (column=, labels=)"
         )
-    if not is_word.any():
+    if not np.any(counts[is_word] >= min_count):
         raise NothingToTrain(f"no word occurs at least {pluralise(min_count, 'time')}: lower --min-count (min_count=)")
     return is_label, is_word
-
-
-def _united(old: Vocabulary, new: Vocabulary) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """Add the words and counts of a vocabulary to an old one. Return it, and the new row of each old word."""
-    places = Lookup(*_padded(old.words)).rows(*_padded(new.words))
-    counts = old.counts.copy()
-    counts[places[places >= 0]] += new.counts[places >= 0]
-    counts = np.append(counts, new.counts[places < 0])
-    words = old.words.concat(new.words.take(np.flatnonzero(places < 0)))
-    order = np.argsort(-counts, kind="stable")
-    return Vocabulary(words.take(order), counts[order]), np.argsort(order, kind="stable")[: len(old)]
-
-
-def _most_frequent(
-    types: Words, counts: NDArray[np.int64], chosen: NDArray[np.bool_], size: int | None = None
-) -> Vocabulary:
-    """Return the chosen types, the most frequent first."""
-    ids = np.flatnonzero(chosen)
-    ids = ids[np.argsort(-counts[ids], kind="stable")][:size]
-    return Vocabulary(types.take(ids), counts[ids])
-
-
-def _padded(words: Words) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return words.with_padding(), words.offsets
 
 
 def _whole_texts(pieces: Iterable[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint32]]:
@@ -483,20 +508,26 @@ def _whole_texts(pieces: Iterable[NDArray[np.uint32]]) -> Iterator[NDArray[np.ui
         yield np.append(rest, np.uint32(SENTENCE_END_ID))
 
 
-def _join(parts: list[RowCounts]) -> RowCounts:
-    """Return consecutive texts together."""
-    return RowCounts(
-        starts=np.append(0, np.cumsum(np.concatenate([np.diff(part.starts) for part in parts]))),
-        rows=np.concatenate([part.rows for part in parts]),
-        counts=np.concatenate([part.counts for part in parts]),
-        sizes=np.concatenate([part.sizes for part in parts]),
-        label_starts=np.append(0, np.cumsum(np.concatenate([np.diff(part.label_starts) for part in parts]))),
-        labels=np.concatenate([part.labels for part in parts]),
-    )
+def _join(parts: Iterable[RowCounts], folder: Path) -> RowCounts:
+    """Return consecutive texts together. The arrays are mapped to files in a folder."""
+    kinds = np.int64, np.int32, np.int32, np.int64, np.int64, np.int32
+    columns = ((np.diff(part[0]), *part[1:4], np.diff(part[4]), part[5]) for part in parts)
+    lengths, rows, counts, sizes, label_counts, labels = concatenate_in_files(columns, kinds, folder)
+    return RowCounts(starts_of(lengths), rows, counts, sizes, starts_of(label_counts), labels)
+
+
+def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where ranges of these lengths begin when they follow each other, and where the last one ends."""
+    return np.append(0, np.cumsum(lengths))
+
+
+def _slice(starts: NDArray[np.int64], first: int, end: int) -> tuple[NDArray[np.int64], slice]:
+    """Return where the ranges from number `first` up to `end` begin among their items, and the slice of these items."""
+    return starts[first : end + 1] - starts[first], slice(starts[first], starts[end])
 
 
 def _ranges(starts: NDArray[np.int64], chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where chosen ranges begin when they follow each other, and the places of all their items."""
-    lengths = np.diff(starts)[chosen]
-    new_starts = np.append(0, np.cumsum(lengths))
+    lengths = starts[chosen + 1] - starts[chosen]
+    new_starts = starts_of(lengths)
     return new_starts, np.repeat(starts[chosen] - new_starts[:-1], lengths) + np.arange(new_starts[-1])

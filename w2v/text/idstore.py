@@ -119,8 +119,7 @@ class TypeCounts:
 
     def remap(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Return the index in `words` of each id's word, or −1 if `words` does not contain it: int32 (types + 2,)."""
-        packed = Words.of(words)
-        return Lookup(packed.with_padding(), packed.offsets).rows(self.strings, self.offsets)
+        return Words.of(words).lookup().rows(self.strings, self.offsets)
 
     def concat(self, other: TypeCounts) -> TypeCounts:
         """Return the types of this corpus followed by another, in first-seen order."""
@@ -393,6 +392,33 @@ def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
         file.truncate(length)
         reserve_space(file, length)
         return np.ndarray(size, dtype, mmap.mmap(file.fileno(), length))
+
+
+def concatenate_in_files(
+    parts: Iterable[Sequence[NDArray[Any]]], dtypes: Sequence[DTypeLike], folder: Path
+) -> list[NDArray[Any]]:
+    """Concatenate the first arrays of all parts, the second arrays, and so on.
+
+    Args:
+        parts: The arrays of each part, one for each dtype.
+        dtypes: The type of each array.
+        folder: The folder for unnamed files, to which the results are memory-mapped.
+
+    Raises:
+        W2VError: If the folder is not writable or the disk is full.
+    """
+    with _translate_write_errors(folder), contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in dtypes]
+        for part in parts:
+            for file, array in zip(files, part, strict=True):
+                file.write(np.ascontiguousarray(array).data)
+        found = []
+        for file, dtype in zip(files, dtypes, strict=True):
+            file.flush()
+            size = file.tell()
+            memory = mmap.mmap(file.fileno(), size) if size else b""
+            found.append(np.frombuffer(memory, dtype))
+        return found
 
 
 def release(array: NDArray[Any]) -> None:

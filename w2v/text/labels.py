@@ -67,7 +67,7 @@ class LabelOptions:
     classifier: ClassifierKind = option(
         "auto",
         "Learn one score for each word and label (direct), or vectors of --vector-size values and an output layer "
-        "(embedded). auto: direct with idf pooling, up to 1,000 labels and 256 MB of scores, unless you choose the "
+        "(embedded). auto: direct with idf pooling, up to 1,000 labels and 1 GB of scores, unless you choose the "
         "vector size, or another loss than ova and softmax.",
         MODEL,
     )
@@ -80,6 +80,9 @@ class LabelOptions:
         flags=("--several/--as-found",),
     )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
+    # Of a model in a file of fastText, which predicts as fastText does. If its n-grams are pruned, as only those of a
+    # quantized model can be, n-grams without a row do not count.
+    fasttext: Literal["", "dense", "quantized", "pruned"] = ""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -166,6 +169,13 @@ class LabelledTexts:
         for where, text, own in rows:
             tokens = [label_token(label, OWN_PREFIX) for label in labels_of(own, where)]
             yield " ".join([*tokens, words_of(text, where)])
+
+
+def with_labels(texts: Any, column: str | None = None) -> Any:
+    """Return a pair of texts and their labels as LabelledTexts, see LabelledTexts.of_lists, and others as they are."""
+    if isinstance(texts, tuple) and len(texts) == 2:
+        return LabelledTexts.of_lists(texts[0], texts[1], column=column)
+    return texts
 
 
 def labels_of(own: Any, where: str) -> list[str]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError
-from w2v.text._subwords import buckets_of, compose, counts_of
-from w2v.text.words import Words
+from w2v.text._subwords import buckets_of, compose, counts_of, sum_rows
+from w2v.text.words import Words, encode
 
 Integers = NDArray[np.int64]
 
@@ -85,23 +85,15 @@ class Ngrams:
     rows: NDArray[Any]
 
     def vector(self, word: str) -> NDArray[np.float32] | None:
-        """Return the mean of the rows of a word's n-grams, (D,), or None if all of them are zero."""
-        _, buckets = self.subwords.ngram_buckets(Words.of([word]))
-        any_row, total = False, np.zeros(self.rows.shape[1])
-        for start in range(0, len(buckets), NGRAMS_AT_ONCE):
-            rows = self.rows_of(buckets[start : start + NGRAMS_AT_ONCE])
-            any_row = any_row or bool(rows.any())
-            total += rows.sum(axis=0, dtype=np.float64)
-        return (total / len(buckets)).astype(np.float32) if any_row else None
+        """Return the mean of the rows of a word's n-grams, (D,), or None if no n-gram has a row."""
+        encoded, vectors = encode(word), np.zeros((1, self.rows.shape[1]), np.float32)
+        return vectors[0] if self._compose(encoded, np.array([0, len(encoded)], np.int64), vectors, False) else None
 
     def vectors(self, words: Words) -> NDArray[np.float32]:
         """Return the vectors of n words, (n, D). If `vector` returns None for a word, it gets zeros."""
-        starts, buckets = self.subwords.ngram_buckets(words)
-        known, rows = self.find_rows(buckets)
-        distinct, numbers = np.unique(rows, return_inverse=True)  # so that each row is copied only once
-        sums = sums_of_rows(self.rows[distinct], numbers, np.append(0, np.cumsum(known))[starts])
-        means: NDArray[np.float32] = sums / np.maximum(np.diff(starts), 1).astype(np.float32)[:, np.newaxis]
-        return means
+        vectors = np.zeros((len(words), self.rows.shape[1]), np.float32)
+        self._compose(words.blob, words.offsets, vectors, known=False)
+        return vectors
 
     def rows_of(self, buckets: NDArray[np.int32]) -> NDArray[Any]:
         """Return the rows of n buckets, (n, D)."""
@@ -119,13 +111,20 @@ class Ngrams:
 
     def compose(self, words: Words, own: NDArray[np.float32]) -> None:
         """Replace the own rows of words, (V, D), by the means of their own rows and the rows of their n-grams."""
-        row_of_bucket = np.full(self.subwords.buckets, -1, np.int32)
-        row_of_bucket[self.buckets] = np.arange(len(self.buckets))
-        lengths = self.subwords.shortest, self.subwords.longest
-        rows = np.ascontiguousarray(self.rows, np.float32)
         for start in range(0, len(words), WORDS_AT_ONCE):
             part = slice(start, start + WORDS_AT_ONCE)
-            compose(words.blob, words.offsets[start : part.stop + 1], *lengths, row_of_bucket, rows, own[part])
+            self._compose(words.blob, words.offsets[start : part.stop + 1], own[part], known=True)
+
+    def _compose(self, blob: Any, offsets: Integers, vectors: NDArray[np.float32], known: bool) -> int:
+        """Call the compiled `compose` with the rows of the n-grams as float32."""
+        subwords, used, rows = self.subwords, self.buckets, self.rows
+        lengths = subwords.shortest, subwords.longest
+        if rows.dtype != np.float32:  # convert only the rows of these words: the file may be mapped into memory
+            wanted = np.unique(buckets_of(blob, offsets, *lengths, subwords.buckets)[1])
+            has_row, numbers = self.find_rows(wanted)
+            used, rows = wanted[has_row], self.rows[numbers].astype(np.float32)
+        rows = np.ascontiguousarray(rows)
+        return compose(blob, offsets, *lengths, subwords.buckets, used, rows, vectors, known)
 
     # -- files --------------------------------------------------------------------------------------
 
@@ -174,9 +173,7 @@ def sums_of_rows(
         starts: (n + 1,), sum k adds the rows chosen[starts[k] : starts[k + 1]].
         weights: (m,), the factor of each chosen row, by default 1.
     """
-    from scipy.sparse import csr_array  # slow to import, and most queries need no sums
-
     weights = np.ones(len(chosen), np.float32) if weights is None else weights
-    picked = csr_array((weights, chosen, starts), (len(starts) - 1, len(rows)))
-    sums: NDArray[np.float32] = picked @ rows.astype(np.float32, copy=False)
-    return sums
+    dense = rows.astype(np.float32, copy=False)
+    dense = dense if dense.strides[1] == dense.itemsize else np.ascontiguousarray(dense)
+    return sum_rows(dense, chosen.astype(np.int32, copy=False), starts, weights)

@@ -194,6 +194,40 @@ class Vocabulary:
         return cls(words, counts)
 
 
+def extend_vocabulary(
+    old: Vocabulary | None,
+    words: Words,
+    counts: NDArray[np.int64],
+    min_count: int = 1,
+    max_vocab: int | None = None,
+    key_type: KeyType = "str",
+) -> tuple[Vocabulary, NDArray[np.int64]]:
+    """Add the words and counts of a text to a vocabulary.
+
+    Args:
+        old: The vocabulary; None if there is none yet.
+        words: The different words of the text.
+        counts: How often each of them occurs.
+        min_count: New words that occur less often are left out.
+        max_vocab: Add new words, the most frequent first, up to this many words in total.
+        key_type: See Vocabulary.
+
+    Returns:
+        The new vocabulary, and the row in it of each old word, int64 (V,).
+    """
+    old_words, summed = (old.words, old.counts.copy()) if old else (Words.of([]), np.empty(0, np.int64))
+    rows = old_words.rows_of(words)
+    summed[rows[rows >= 0]] += counts[rows >= 0]
+    new = np.flatnonzero(rows < 0)
+    new = new[_select(counts[new], max(1, min_count), None)]
+    if max_vocab is not None:
+        new = new[: max(0, max_vocab - len(old_words))]
+    summed = np.append(summed, counts[new])
+    order = np.argsort(-summed, kind="stable")
+    vocabulary = Vocabulary(old_words.concat(words.take(new)).take(order), summed[order], key_type)
+    return vocabulary, np.argsort(order, kind="stable")[: len(old_words)]
+
+
 def _parse(line: bytes) -> tuple[bytes, int]:
     """Return the word and count in a line of a vocabulary file. Raises ValueError, with the reason, for other lines."""
     fields = line.split(None, 2)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, pluralise
-from w2v.text._text import PADDING, take_words, word_hashes
+from w2v.text._text import PADDING, Lookup, take_words, word_hashes
 
 # The type of a model's words: text, or whole numbers, such as ids of items, in decimal digits.
 KeyType = Literal["str", "int"]
@@ -57,6 +57,22 @@ def as_list(words: Iterable[Item]) -> list[Item]:
     return list(words)
 
 
+def encode(word: str) -> bytes:
+    """Return a word in UTF-8.
+
+    Raises:
+        W2VError: If it contains a lone surrogate, which UTF-8 cannot encode.
+    """
+    try:
+        return word.encode()
+    except UnicodeEncodeError as error:
+        raise _not_encoded(error) from error
+
+
+def _not_encoded(error: UnicodeEncodeError) -> W2VError:
+    return W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8")
+
+
 class Words(Sequence[str]):
     """A sequence of V words.
 
@@ -89,7 +105,7 @@ class Words(Sequence[str]):
         try:
             encoded = [word.encode() if isinstance(word, str) else word for word in words]
         except UnicodeEncodeError as error:
-            raise W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8") from error
+            raise _not_encoded(error) from error
         try:
             blob = b"".join(encoded)
         except TypeError:
@@ -107,6 +123,14 @@ class Words(Sequence[str]):
     def with_padding(self) -> NDArray[np.uint8]:
         """Return the blob followed by PADDING, uint8."""
         return np.append(self.blob, np.frombuffer(PADDING, np.uint8))
+
+    def lookup(self) -> Lookup:
+        """Return a hash table that finds the rows of these words."""
+        return Lookup(self.with_padding(), self.offsets)
+
+    def rows_of(self, words: Words) -> NDArray[np.int32]:
+        """Return the row here of each of n other words, or -1: int32 (n,)."""
+        return self.lookup().rows(words.with_padding(), words.offsets)
 
     def take(self, rows: NDArray[np.int64]) -> Words:
         """Return the words of these rows, in this order."""

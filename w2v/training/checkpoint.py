@@ -54,7 +54,7 @@ class ResumeInfo:
         ranks: The number of processes.
         scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
-        checksum, types_checksum: See ReadText.
+        checksum, types_checksum, held_out_checksum: See ReadText.
         coordinates: See Initialisation.
     """
 
@@ -68,6 +68,7 @@ class ResumeInfo:
     files: list[tuple[str, int]] | None = None
     checksum: str = ""
     types_checksum: str = ""
+    held_out_checksum: str = ""
     coordinates: str = ""
 
 
@@ -81,7 +82,7 @@ class Checkpoint:
         predictions: The number of predictions in each epoch, int64 (epochs,).
         history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
             the start of the run. With several ranks, the last two cover only rank 0.
-        frozen: Bool (V,); see Initialisation.
+        frozen: Bool, (input rows,); see Initialisation.
         features: The words, n-grams and labels of a classifier, or None. Then `vocabulary` are the labels.
         path: The file that the checkpoint was read from; its arrays are then memory-mapped. Path() for the state of a
             run in memory.
@@ -245,7 +246,7 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
         "losses": ((settings.epochs,), np.float64),
         "predictions": ((settings.epochs,), np.int64),
         "history": ((*others["history"].shape[:1], 4), np.float64),
-        "frozen": ((len(vocabulary),), np.bool_),
+        "frozen": ((rows,), np.bool_),
     }
     for name, array in (parameters | others).items():
         if (array.shape, array.dtype) != expected[name]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, translate_errors
-from w2v.evaluation.labels import LabelScores, Predictions, predicted_labels, score_labels
-from w2v.formats import bfloat16, table
+from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels
+from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
+from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
+from w2v.losses.fasttext import label_probabilities
 from w2v.losses.loss import Loss, is_parameter, log_softmax
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import Settings, loss_for, settings_from
@@ -70,7 +72,8 @@ class Classifier:
         settings: The settings of the run.
         options: The options of the classifier; `classifier` is "direct" or "embedded".
         features: The words, n-grams and labels that the model knows.
-        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels.
+        inputs: (R, D), the rows of the words and n-grams, float32. In a direct model, they are scores of the L labels,
+            in a SparseMatrix if that is smaller.
         loss: The loss that the model was trained with.
         parameters: The matrices of the output layer and of the loss, by name; none in a direct model.
         several: Whether texts of the training had several labels. Then the probabilities of labels are independent.
@@ -82,7 +85,7 @@ class Classifier:
     settings: Settings
     options: LabelOptions
     features: Features
-    inputs: NDArray[Any]
+    inputs: NDArray[Any] | SparseMatrix
     loss: Loss
     parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
     several: bool = False
@@ -91,8 +94,9 @@ class Classifier:
     metrics: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # The rows of a run may be padded, and sums of such rows would copy all of them for each prediction.
-        object.__setattr__(self, "inputs", memory.read_only(np.ascontiguousarray(self.inputs)))
+        if isinstance(self.inputs, np.ndarray):
+            # The rows of a run may be padded, and sums of such rows would copy all of them for each prediction.
+            object.__setattr__(self, "inputs", memory.read_only(np.ascontiguousarray(self.inputs)))
 
     def __repr__(self) -> str:
         size = f"{len(self.labels):,} labels, {len(self.features.vocabulary):,} words"
@@ -134,13 +138,12 @@ class Classifier:
         self, probabilities: NDArray[np.float32], k: int | None = 1, threshold: float | None = None
     ) -> list[list[tuple[str, float]]]:
         """Return the labels with the highest probabilities, (N, L), as `predict` does."""
-        names, found = self.labels, []
-        are_chosen = predicted_labels(probabilities, **self.limits(k, threshold))
-        for row, chosen in zip(probabilities, are_chosen, strict=True):
-            numbers = np.flatnonzero(chosen)
-            numbers = numbers[np.argsort(-row[numbers], kind="stable")]
-            found.append([(names[number], float(row[number])) for number in numbers.tolist()])
-        return found
+        limits = self.limits(k, threshold)
+        best, values = best_labels(probabilities, limits["k"])
+        sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
+        names = np.array(self.labels, object)[best]
+        rows = zip(names.tolist(), values.tolist(), sizes.tolist(), strict=True)
+        return [list(zip(own[:size], numbers[:size], strict=True)) for own, numbers, size in rows]
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
@@ -179,7 +182,7 @@ class Classifier:
         """
         prefix = OWN_PREFIX if isinstance(texts, LabelledTexts) else self.features.label_prefix
         for lines in self._read(texts, column, encoding, errors, progress):
-            for part in self._finder.find(lines, prefix).parts(max(1, SCORES_AT_ONCE // len(self.labels))):
+            for part in self.finder.find(lines, prefix).parts(max(1, SCORES_AT_ONCE // len(self.labels))):
                 yield Predictions(self.probabilities(part), part.label_starts, part.labels)
 
     def read_explanations(
@@ -243,7 +246,7 @@ class Classifier:
         """Return the explanation of a normalised line. See `explain` and `read_explanations`."""
         if self.loss.no_word_outputs:
             raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
-        found = self._finder.find(line + b"\n" + PADDING)
+        found = self.finder.find(line + b"\n" + PADDING)
         probabilities = self.probabilities(found)[0]
         if np.isnan(probabilities[0]):
             return None
@@ -256,23 +259,40 @@ class Classifier:
         return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
 
     @cached_property
-    def _finder(self) -> TextFinder:
+    def finder(self) -> TextFinder:
+        """Finds the rows of new texts, for `probabilities`."""
         return TextFinder(self.features)
 
     def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
         """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        pooled = sums_of_rows(self.inputs, found.rows, found.starts, self.features.weights(found))
-        probabilities = self.probabilities_of(pooled / np.float32(self.temperature))
-        probabilities[~self.features.have_words(found)] = np.nan
+        probabilities = self.probabilities_of(self.pooled(found) / np.float32(self.temperature))
+        known = self.features.have_words(found)
+        if self.options.fasttext:  # </s> is a word like others, and a text without words has it
+            known = (np.diff(found.starts) > 0) | ((found.sizes == 0) & (self.features.end_row >= 0))
+        probabilities[~known] = np.nan
         return probabilities
+
+    def pooled(self, found: RowCounts) -> NDArray[np.float32]:
+        """Return the weighted sum of the rows of each of N texts, (N, D)."""
+        pooled = self._sums(found.rows, found.starts, self.features.weights(found))
+        if self.options.fasttext and self.features.end_row >= 0:
+            pooled[found.sizes == 0] = self.inputs[self.features.end_row]
+        return pooled
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
-        return sums_of_rows(self.inputs, examples.rows, examples.starts, examples.weights)
+        return self._sums(examples.rows, examples.starts, examples.weights)
+
+    @property
+    def _sums(self) -> Callable[..., NDArray[np.float32]]:
+        """The function that adds rows; its arguments are those of `sums_of_rows` after the first."""
+        return self.inputs.sums if isinstance(self.inputs, SparseMatrix) else partial(sums_of_rows, self.inputs)
 
     def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
         parameters = {"outputs": self.outputs, **self.parameters}
+        if self.options.fasttext:
+            return label_probabilities(self.loss, parameters, pooled)
         if not isinstance(self.loss, OneVsAll):
             return np.exp(self.loss.distribution(parameters, pooled))
         scores = pooled if self.options.classifier == "direct" else pooled @ self.outputs.T
@@ -293,7 +313,7 @@ class Classifier:
     # -- files --------------------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically. Only the format .safetensors stores the whole classifier.
+        """Write the model to a file, atomically: .safetensors, or .ft.bin for fastText. Others store only the words.
 
         Args:
             path: The file; its extension chooses the format.
@@ -303,7 +323,7 @@ class Classifier:
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.to_vector_file(), force)
+        registry.write(path, self.to_vector_file(), force)
 
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file: the rows of the words as vectors, and the rest as tensors."""
@@ -320,7 +340,7 @@ class Classifier:
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
-        """Load a classifier from a .safetensors file.
+        """Load a classifier from a .safetensors file, or from a .bin or .ftz file of fastText.
 
         Args:
             path: The file.
@@ -329,7 +349,7 @@ class Classifier:
         Raises:
             W2VError: The file cannot be read, or it is not a classifier.
         """
-        return cls.from_vector_file(table.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix == ".safetensors"), path)
 
     @classmethod
     def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:
@@ -356,7 +376,7 @@ class Classifier:
             parameters = {name: array for name, array in tensors.items() if is_parameter(name)}
             others = {"outputs": np.eye(size, dtype=np.float32)} if is_direct else {}
             loss = loss_for(settings, features.labels, {**tensors, **others})
-        inputs = np.concatenate([stored.vectors, rows])
+        inputs = join_rows([stored.vectors, rows])
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
         own |= {"text": header.text, "metrics": dict(header.metrics)}
         return cls(settings, options, features, inputs, loss, parameters, **own)

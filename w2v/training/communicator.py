@@ -96,6 +96,10 @@ class OneProcess:
     def assert_same(self, values: Mapping[str, Any]) -> None:
         """Raise W2VError on all ranks unless they all have the same JSON values."""
 
+    def allreduce(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum of all ranks' arrays on every rank. The arrays must have the same shape and dtype."""
+        return values
+
     def default_workers(self) -> int | None:
         """Return the number of threads for this rank; None for the default of Settings."""
         return None

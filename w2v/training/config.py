@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, settings_from
@@ -37,7 +37,7 @@ REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every
 # Options that have no effect if the run takes its words, matrices and settings from a model.
 EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("vocabulary", "preset")
 # Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
-OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset")
+OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset", "held_out")
 OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
 # Other defaults for a classifier.
 LABEL_SETTINGS: dict[str, Any] = {
@@ -148,8 +148,12 @@ class RunConfig:
             if _checked_flag("classify", given.get("classify", False)):
                 size = {"vector_size": source.vector_size} if isinstance(source, KeyedVectors) else {}
                 label_options = label_options_of(labels, size | settings)
+                if freeze == "outputs":
+                    raise SettingsError("freeze outputs: only words have such rows: choose inputs")
                 preset = LABEL_SETTINGS | preset
             resolved = settings_of_run(source, preset | settings, vocab, freeze)
+        if given.get("held_out") and not resolved.stop_early:
+            raise SettingsError(f"{display_name('held_out')} has no effect without {display_name('stop_early')}")
         walk_options = WalkOptions(**walks) if is_graph else None
         return cls(
             settings=resolved,
@@ -239,7 +243,7 @@ class RunConfig:
         with atomic_write(path, force) as file:
             for name, value in values.items():
                 if value is not None:
-                    file.write(_toml_line(path, name, value))
+                    file.write(toml_line(path, name, value))
 
 
 def _options_without_effect(given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -348,7 +352,7 @@ def _options_of_model(path: Path) -> dict[str, Any]:
 
     Somebody else may have written the model, so its paths are not used.
     """
-    header = table.read(path, mmap=True).header
+    header = registry.read(path, mmap=True).header
     if header.settings is None:
         raise W2VError(f"{path}: it has no settings: train with -o model.safetensors, which {SAFETENSORS_ALSO_KEEPS}")
     views = [dict(view.settings) for view in header.views.values()] or [dict(header.settings)]
@@ -371,10 +375,15 @@ def _options_of_model(path: Path) -> dict[str, Any]:
     )
 
 
-def _toml_line(path: PathLike, name: str, value: Any) -> bytes:
+def toml_line(path: PathLike, name: str, value: Any) -> bytes:
+    """Return the line of a TOML file that gives an option this value.
+
+    Raises:
+        W2VError: The value is a file name with bytes that are not UTF-8.
+    """
     try:
         return f"{name} = {_toml(value)}\n".encode()
-    except UnicodeEncodeError:  # a file name with bytes that are not UTF-8
+    except UnicodeEncodeError:
         raise W2VError(f"cannot write {path}: {name} is not UTF-8, which TOML requires") from None
 
 

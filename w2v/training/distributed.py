@@ -81,7 +81,7 @@ class DistributedRun(Run):
         rounds = -(-most_tokens // (words * communicator.max_of(self.plan.workers)))
         self.schedule = Schedule(self.plan, max(1, min(rounds, communicator.max_of(self.plan.chunks))))
         frequencies = self._frequencies()
-        frozen = {"outputs"} if initial.coordinates else set()
+        frozen = {"outputs"} if self.plan.frozen_outputs else set()
         matrices = [(array, frequencies[name]) for name, array in self.parameters.items() if name not in frozen]
         frequent = min(words // MIN_WORDS_PER_FREQUENT_ROW // 2 * 2, FREQUENT_ROWS)  # even, as rows_of_round needs
         self.exchange = Exchange(communicator, matrices, self.settings.seed, self.plan.workers, frequent)
@@ -124,7 +124,10 @@ class DistributedRun(Run):
             MAX_CHUNK,
             self.config.ignore_memory,
         )
-        # Each rank has its own seed, so that the ranks draw different random numbers.
+        return self._with_own_seed(plan)
+
+    def _with_own_seed(self, plan: Plan) -> Plan:
+        """Give each rank its own seed, so that the ranks draw different random numbers."""
         seed = (self.settings.seed + (self.communicator.rank << 48)) % (1 << 64)
         return replace(plan, settings=replace(self.settings, seed=seed))
 

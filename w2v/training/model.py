@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from w2v.display import html_curve, html_table
 from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_errors
 from w2v.evaluation.analogies import AnalogyResult, analogies
-from w2v.formats import bfloat16, table
+from w2v.formats import bfloat16, registry
 from w2v.formats.header import ModelHeader, ViewHeader
 from w2v.formats.vector_file import NGRAM_TENSORS, SUBWORD_VIEW, WORD_VIEW, VectorFile, view_prefix
 from w2v.losses.loss import PREFIX, Array, Integers, Loss, by_tensor_name, is_parameter
@@ -68,6 +68,12 @@ class HasVectors:
         raise TypeError(f"a {type(self).__name__} has no items: use {key!r:.60} in model.wv")
 
 
+def _described(model: View | Model) -> str:
+    """Return the size, the kind and the loss of a model in words."""
+    words, size = pluralise(len(model.vocabulary), "word"), pluralise(model.vectors.shape[1], "value")
+    return f"{words}, {size} each, {model.settings.model} with loss {model.settings.loss}"
+
+
 @dataclass(repr=False, frozen=True)
 class View(HasVectors):
     """A view of a model: what one run has trained. A model of whole words, or of n-grams, has only this view.
@@ -105,6 +111,9 @@ class View(HasVectors):
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
     coordinates: str = ""
+
+    def __repr__(self) -> str:
+        return f"<View: {_described(self)}>"
 
     def __post_init__(self) -> None:
         parameters = {name: memory.read_only(array) for name, array in self.parameters.items()}
@@ -273,10 +282,8 @@ class Model(HasVectors):
     views: dict[str, View]
 
     def __repr__(self) -> str:
-        settings, words = self.settings, pluralise(len(self.vocabulary), "word")
-        size = f"{pluralise(self.vectors.shape[1], 'value')} each, {settings.model} with loss {settings.loss}"
         sizes = " and ".join(f"{name} ({view.vectors.shape[1]})" for name, view in self.views.items())
-        return f"<Model: {words}, {size}" + (f", views of {sizes}>" if len(self.views) > 1 else ">")
+        return f"<Model: {_described(self)}" + (f", views of {sizes}>" if len(self.views) > 1 else ">")
 
     def _repr_html_(self) -> str:
         """Return an HTML table of settings, metrics, accuracy on the bundled analogies, and loss curves."""
@@ -397,7 +404,7 @@ class Model(HasVectors):
             W2VError: The file cannot be written, or it exists and `force` is false.
             SettingsError: The extension is unknown.
         """
-        table.write(path, self.to_vector_file(), force)
+        registry.write(path, self.to_vector_file(), force)
 
     @classmethod
     def of(cls, model: Model | KeyedVectors | PathLike, mmap: bool = False) -> Model:
@@ -423,7 +430,7 @@ class Model(HasVectors):
         Raises:
             W2VError: The file cannot be read, or it holds only word vectors, without the output layer.
         """
-        stored = table.read(path, mmap and Path(path).suffix == ".safetensors")
+        stored = registry.read(path, mmap and Path(path).suffix == ".safetensors")
         if not (names := [*stored.header.views]):
             return cls({WORD_VIEW: View.from_vector_file(stored, path)})
         if names != [WORD_VIEW, SUBWORD_VIEW]:
@@ -459,6 +466,18 @@ class Model(HasVectors):
             SettingsError: The loss of the model does not allow this kind.
         """
         return replace(self, views=self.views | {WORD_VIEW: self._words.with_vectors(kind)})
+
+
+AnyModel: TypeAlias = Model | View | PathLike
+
+
+def view_of_words(model: AnyModel) -> View:
+    """Return the view of words of a model or of its file. A view is returned unchanged.
+
+    Raises:
+        W2VError: The file cannot be read or has no output layer.
+    """
+    return model if isinstance(model, View) else Model.of(model).views[WORD_VIEW]
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

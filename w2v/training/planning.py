@@ -83,10 +83,8 @@ def plan_run(
         presence = -np.expm1(-chunk * keep * vocabulary.counts / vocabulary.tokens)
         shares = update_shares(subwords, presence)
     elif initial.frozen is not None:
-        # Frozen words use the code for subwords, with one subword per word: the word itself. A chunk trains copies of
-        # the input rows, and a frozen row receives a share of 0 of the change.
         chunk = min(chunk, FROZEN_CHUNK)
-        subwords, shares = SubwordRows.without_ngrams(len(vocabulary)), (~initial.frozen).astype(np.float32)
+        subwords, shares = frozen_rows(initial.frozen)
     words = store.remap(vocabulary.words)
     tokens_before = store.cumulative_known_counts(words, chunk)
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
@@ -112,7 +110,12 @@ def plan_run(
 
 
 def plan_examples(
-    settings: Settings, initial: Initialisation, examples: Examples, rows: int, frozen_outputs: bool
+    settings: Settings,
+    initial: Initialisation,
+    examples: Examples,
+    rows: int,
+    frozen_outputs: bool,
+    max_chunk: int,
 ) -> Plan:
     """Build the plan of a run that predicts labels.
 
@@ -122,11 +125,16 @@ def plan_examples(
         examples: The texts.
         rows: The number of input rows.
         frozen_outputs: Whether output rows stay unchanged.
+        max_chunk: The largest number of rows in a chunk of more than one text.
     """
     loss = initial.loss or loss_for(settings, initial.vocabulary)
-    chunk = min(MAX_CHUNK_SIZE, max(MIN_LABEL_CHUNK, len(examples.rows) // (LABEL_CHUNKS * settings.threads)))
+    chunk = min(max_chunk, max(MIN_LABEL_CHUNK, len(examples.rows) // (LABEL_CHUNKS * settings.threads)))
     if settings.deterministic:
         chunk = DETERMINISTIC_ROUND // settings.threads
+    subwords, shares = None, None
+    if initial.frozen is not None:
+        chunk = min(chunk, FROZEN_CHUNK)
+        subwords, shares = frozen_rows(initial.frozen)
     starts = examples.chunk_starts(chunk)
     return Plan(
         settings=settings,
@@ -137,12 +145,22 @@ def plan_examples(
         loss=loss,
         epochs=epochs_for(settings, loss, len(examples.rows)),
         workers=settings.threads,
-        chunk_size=int(np.diff(examples.starts[starts]).max()),
+        chunk_size=int(np.diff(examples.starts[starts]).max(initial=1)),
         instruction_set=_instruction_set(initial.instruction_set, settings.kernel),
+        subwords=subwords,
+        shares=shares,
         frozen_outputs=frozen_outputs,
         examples=examples,
         chunk_starts=starts,
     )
+
+
+def frozen_rows(frozen: NDArray[np.bool_]) -> tuple[SubwordRows, NDArray[np.float32]]:
+    """Return the subwords, and their shares of the changes, of a run that keeps some input rows.
+
+    Each row has one subword: itself. A chunk trains copies of the rows, and a frozen row receives a share of 0.
+    """
+    return SubwordRows.without_ngrams(len(frozen)), (~frozen).astype(np.float32)
 
 
 def update_shares(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -45,6 +45,7 @@ class ReadText:
         types_checksum: The checksum of the types and their counts; "" until `identify` is called.
         ranks: The ranks that train.
         seconds: The time spent on reading.
+        held_out: The texts that score a classifier after each epoch; None if they are a part of this text.
     """
 
     store: IdStore
@@ -55,20 +56,29 @@ class ReadText:
     types_checksum: str = ""
     ranks: OneProcess = field(default_factory=OneProcess)
     seconds: float = 0.0
+    held_out: ReadText | None = None
+
+    @property
+    def held_out_checksum(self) -> str:
+        """The checksum of the held-out texts; "" without them."""
+        return self.held_out.checksum if self.held_out else ""
 
     def identify(self) -> None:
         """Compute the checksums of the text. Each of several ranks has only a part of it, and only its types."""
         weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts) else ""
         self.checksum = self.store.checksum() + weights if self.types is self.store else ""
         self.types_checksum = self.types.types_checksum()
+        if self.held_out:
+            self.held_out.identify()
 
     def check_same_text(self, checkpoint: Checkpoint) -> None:
         """Raise W2VError if a checkpoint belongs to a run with another text. Call `identify` before."""
         before = checkpoint.resume_info
-        stored, found = {"words": before.types_checksum}, {"words": self.types_checksum}
+        stored = {"words": before.types_checksum, "held-out texts": before.held_out_checksum}
+        found = {"words": self.types_checksum, "held-out texts": self.held_out_checksum}
         if before.checksum and self.checksum:  # several ranks compare only the types
             stored["text"], found["text"] = before.checksum, self.checksum
-        remedy = f"name its text and phrases instead of {self.corpus}, or start a new run"
+        remedy = f"name its text and other files instead of {self.corpus}, or start a new run"
         identity = checkpoint.identity
         check_identity(checkpoint.path, replace(identity, inputs=stored), replace(identity, inputs=found), remedy)
 
@@ -102,11 +112,12 @@ def read_text(
             _check_options_for_ranks(config)
     part = opened
     if ranks.size > 1:
-        assert isinstance(opened, Corpus)
-        ranks.assert_same(_values_all_ranks_share(config, opened, checkpoints))
+        whole = (opened.source or opened.corpus) if isinstance(opened, LabelledTexts) else opened
+        assert isinstance(whole, Corpus)
+        ranks.assert_same(_values_all_ranks_share(config, whole, checkpoints))
         is_table = has_columns(config.reading.column) or config.reading.item is not None
         with ranks.collective_errors():
-            part = opened.part(ranks.rank, ranks.size, is_table)
+            part = _open_corpus(config, whole.part(ranks.rank, ranks.size, is_table))
     with ExitStack() as stack:
         with ranks.collective_errors():
             store, joined_phrases = read_words(part, config, progress)
@@ -200,7 +211,6 @@ def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
     refused = {
-        "w2v classify (train_classifier) needs the whole text": config.labels,
         "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
         "--stop-early (stop_early) holds out the end of the whole text": config.settings.stop_early,
         "--item (item=): a session may have rows in the parts of several ranks": reading.item is not None,

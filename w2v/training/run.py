@@ -183,6 +183,7 @@ class Run:
                 files=self.text.corpus.sizes if self.text.corpus else None,
                 checksum=self.text.checksum,
                 types_checksum=self.text.types_checksum,
+                held_out_checksum=self.text.held_out_checksum,
                 coordinates=self.coordinates,
             ),
             vocabulary=self.vocabulary,

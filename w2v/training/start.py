@@ -21,7 +21,7 @@ from w2v.text._text import FIRST_TYPE
 from w2v.text.idstore import TypeCounts
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.tagging import TaggedTexts
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import Vocabulary, extend_vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.config import RunConfig
 from w2v.training.divergence import all_finite
@@ -43,7 +43,7 @@ class Initialisation:
         parameters: Initial matrices by name, without padding. Matrices that are missing get new values.
         rows: int64 (n,): row i of the matrices in `parameters` becomes row `rows[i]` of the run; by default, row i.
             Other rows get new values. N-gram rows already have the order of the run.
-        frozen: Bool (V,): True for words that keep their input rows during training; by default, none.
+        frozen: Bool, (input rows,): True for rows that stay unchanged during training; by default, none.
         coordinates: The name of the coordinate system of output rows that stay unchanged (see ModelHeader); "" if the
             output rows are trained.
         output_words: See Plan. The loss must draw only words that have their own output row.
@@ -100,7 +100,7 @@ def initialise(
             vocabulary = vocabulary.with_key_type(types.key_type)
         initial = Initialisation(vocabulary)
         if source is not None:
-            initial = _initialise_from_vectors(source, vocabulary, config.freeze)
+            initial = initialise_from_vectors(source, vocabulary, config.freeze)
     if not isinstance(text.corpus, TaggedTexts):
         return initial
     # The tagged forms of a word share an output row.
@@ -111,13 +111,16 @@ def initialise(
     return replace(initial, loss=share_outputs(loss, output_words), output_words=output_words)
 
 
-def _initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None) -> Initialisation:
+def initialise_from_vectors(
+    vectors: KeyedVectors, vocabulary: Vocabulary, freeze: Freeze | None, more_rows: int = 0
+) -> Initialisation:
     """Initialise matching words from these vectors; all other words and the output layer start with new values.
 
     Args:
         vectors: The vectors.
         vocabulary: The words of the run.
         freeze: "inputs" if the matching words keep their vectors.
+        more_rows: The number of input rows after the rows of the words, which are not frozen.
 
     Raises:
         W2VError: No word has a vector, or a vector has NaN or infinite values.
@@ -136,7 +139,7 @@ def _initialise_from_vectors(vectors: KeyedVectors, vocabulary: Vocabulary, free
     log.info("%s of %s words start with their vectors in init%s", f"{len(rows):,}", f"{len(row_of_word):,}", others)
     if freeze and all_match:
         log.warning("freeze: all words keep their vectors, so training changes only the output layer")
-    frozen = np.zeros(len(vocabulary), bool)
+    frozen = np.zeros(len(vocabulary) + more_rows, bool)
     frozen[rows] = True
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
@@ -176,7 +179,10 @@ def _initialise_from_model(
         raise SettingsError(
             f"vocab union: with loss {settings.loss}, {model.loss.fixed_vocabulary}: choose old, or train a new model"
         )
-    vocabulary, rows = unite_vocabulary(model.vocabulary, types, settings)
+    old, words = model.vocabulary, types.words(np.arange(FIRST_TYPE, len(types.counts)))
+    key_type = old.key_type if old.key_type == types.key_type else "str"
+    limits = settings.min_count, settings.max_vocab
+    vocabulary, rows = extend_vocabulary(old, words, types.counts[FIRST_TYPE:], *limits, key_type)
     return Initialisation(vocabulary, None, parameters | _subword_rows(model, vocabulary, rows, ignore_memory), rows)
 
 
@@ -244,26 +250,3 @@ def _subword_rows(
     subwords = SubwordRows.of(model.ngrams.subwords, vocabulary.words, ignore_memory)
     shared = subwords.sum_by_row(model.ngrams.rows_of(subwords.buckets))[len(vocabulary) :]
     return {"inputs": subwords.decompose(model.inputs, shared, rows), "ngrams": shared}
-
-
-def unite_vocabulary(old: Vocabulary, types: TypeCounts, settings: Settings) -> tuple[Vocabulary, NDArray[np.int64]]:
-    """Add the words and counts of a text to a vocabulary.
-
-    Returns:
-        The new vocabulary, and the new row of each old word, int64 (V,).
-    """
-    counts, old_row_of_type = types.counts[FIRST_TYPE:], types.remap(old.words)[FIRST_TYPE:]
-    is_old = old_row_of_type >= 0
-    summed = old.counts.copy()
-    summed[old_row_of_type[is_old]] += counts[is_old]
-    new = np.flatnonzero(~is_old & (counts >= max(1, settings.min_count)))
-    new = new[np.argsort(-counts[new], kind="stable")]
-    if settings.max_vocab is not None:
-        new = new[: max(0, settings.max_vocab - len(old))]
-    words = [*old.words, *types.words(new + FIRST_TYPE)]
-    summed = np.concatenate([summed, counts[new]])
-    order = np.argsort(-summed, kind="stable")
-    rows = np.empty(len(order), np.int64)
-    rows[order] = np.arange(len(order))
-    key_type = old.key_type if old.key_type == types.key_type else "str"
-    return Vocabulary([words[i] for i in order.tolist()], summed[order], key_type), rows[: len(old)]

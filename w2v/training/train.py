@@ -33,7 +33,7 @@ from w2v.system.files import PathLike
 from w2v.system.version import __version__
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelledTexts
+from w2v.text.labels import LabelledTexts, with_labels
 from w2v.text.tagging import TaggedTexts
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ from w2v.training.classifier import Classifier
 from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
 from w2v.training.distributed import DistributedRun
-from w2v.training.labels import LabelledExamples, LabelRun, initialise_labels
+from w2v.training.labels import DistributedLabelRun, LabelledExamples, LabelRun, initialise_labels
 from w2v.training.model import Model, View
 from w2v.training.reading import ReadText, read_text
 from w2v.training.run import Run
@@ -157,6 +157,7 @@ def open_training(
     checkpoint: PathLike | CheckpointFolder | None = None,
     replace_checkpoints: bool = False,
     check_items: Callable[[Vocabulary], None] | None = None,
+    held_out: Source | Corpus | LabelledTexts | None = None,
     ranks: OneProcess | None = None,
     progress: Report | None = None,
 ) -> Training:
@@ -172,6 +173,7 @@ def open_training(
         checkpoint: The folder for checkpoints.
         replace_checkpoints: Whether checkpoints of another run may be removed.
         check_items: A function that raises W2VError if an output cannot store the items of a vocabulary.
+        held_out: Texts that score a classifier after each epoch; see `train_classifier`.
         ranks: The ranks that train; by default, only this process.
         progress: See `train`.
 
@@ -203,15 +205,19 @@ def open_training(
         *_, settings_of_last = settings_of_views(views, config.settings).values()  # items may not suit its n-grams
         text = read_text(replace(config, settings=settings_of_last), corpus, **more)
         stack.enter_context(text.store)
+        if held_out is not None:
+            text.held_out = read_text(config, held_out, **more | {"checkpoints": []})
+            stack.enter_context(text.held_out.store)
+        labelled = None
+        if config.labels:
+            assert not isinstance(source, Model)
+            labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
         with ranks.collective_errors():
             if not resumed:
                 views = choose_views(views, config.settings, text.types)
             config = replace(config, corpus=tuple(text.corpus.files if text.corpus else ()))
-            labelled = None
-            if config.labels:
-                assert not isinstance(source, Model)
-                labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
-                config = config if resumed else labelled.choose(config)
+            if labelled and not resumed:
+                config = labelled.choose(config)
             settings = settings_of_views(views, config.settings)
             settings |= {name: each.settings for name, each in resumed.items()}
             folders_of_views = folders.of([*settings]) if folders else {}
@@ -300,7 +306,9 @@ def start_runs(
         if runs:  # the matrices of an earlier view stay until the end, and not all of their pages are in use yet
             still_needed = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
             other_memory = still_needed + FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
-        kind: Any = partial(LabelRun, labelled) if labelled else DistributedRun if ranks.size > 1 else Run
+        kind: Any = DistributedRun if ranks.size > 1 else Run
+        if labelled:
+            kind = partial(DistributedLabelRun if ranks.size > 1 else LabelRun, labelled)
         run: Run = kind(
             view_config,
             initial,
@@ -324,8 +332,22 @@ def start_runs(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
-    """The keyword arguments of `train`: the options of a RunConfig, and objects in memory."""
+class RunArguments:
+    """The keyword arguments of `train` and of `train_classifier`: options of a RunConfig, and objects in memory."""
+
+    init: KeyedVectors | Model | PathLike | None = None
+    freeze: Freeze | None = RunConfig.freeze
+    checkpoint: PathLike | CheckpointFolder | None = None
+    checkpoint_every: str = RunConfig.checkpoint_every
+    notes: Mapping[str, Any] | None = None
+    ignore_memory: bool = RunConfig.ignore_memory
+    progress: Report | None = None
+    communicator: OneProcess | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments(RunArguments, ReadingOptions, WalkOptions, ViewOptions, Settings):
+    """The keyword arguments of `train`."""
 
     settings: Settings | None = None
     preset: Preset | None = None
@@ -333,15 +355,7 @@ class Arguments(ReadingOptions, WalkOptions, ViewOptions, Settings):
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
-    init: KeyedVectors | Model | PathLike | None = None
-    freeze: Freeze | None = RunConfig.freeze
     phrases: bool | PathLike = RunConfig.phrases
-    checkpoint: PathLike | CheckpointFolder | None = None
-    checkpoint_every: str = RunConfig.checkpoint_every
-    notes: Mapping[str, Any] | None = None
-    ignore_memory: bool = RunConfig.ignore_memory
-    progress: Report | None = None
-    communicator: OneProcess | None = None
 
 
 @with_parameters_of(Arguments)
@@ -424,6 +438,7 @@ def resume(
     *,
     labels: Iterable[Any] | None = None,
     sample_weight: Any = None,
+    held_out: Any = None,
     phrases: bool | PathLike = False,
     cache: PathLike | None = None,
     notes: Mapping[str, Any] | None = None,
@@ -440,6 +455,7 @@ def resume(
         folder: The `checkpoint` folder of `train`, or the result of `latest_checkpoints`.
         corpus: The same text as before; it may have been moved.
         labels, sample_weight: The same as before, for a classifier of texts in memory; see `train_classifier`.
+        held_out: The same as before; see `train_classifier`.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
         notes: JSON values that replace the notes of the run.
@@ -465,6 +481,7 @@ def resume(
         others = {"notes": first.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
         config = resumed_config(checkpoints, phrases, cache, **others)
     resources: dict[str, Any] = {"checkpoint": run_folder(checkpoints), "ranks": ranks, "progress": progress}
+    resources["held_out"] = with_labels(held_out)
     texts = corpus if labels is None else LabelledTexts.of_lists(corpus, labels, sample_weight)
     with open_training(config, texts, resume_from=checkpoints, **resources) as training:
         training.train(progress)

@@ -104,7 +104,7 @@ class Encoder:
             SettingsError: If `weights` is unknown, or if it needs counts and the counts of the words are unknown.
         """
         if weights not in get_args(Weights):
-            raise SettingsError(f"weights {weights!r}: {suggestion(weights, get_args(Weights))}")
+            raise SettingsError(f"weights {weights!r:.60}: {suggestion(str(weights), get_args(Weights))}")
         vectors, counts = keyed_vectors.vectors, keyed_vectors.counts
         if counts is None and weights != "mean":
             raise SettingsError(

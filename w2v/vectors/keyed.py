@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.display import html_table
 from w2v.errors import SettingsError, W2VError, pluralise
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import CompactMatrix
 from w2v.formats.vector_file import VectorFile, as_floats, check_counts
@@ -114,8 +114,7 @@ class KeyedVectors:
     @cached_property
     def lookup(self) -> Lookup:
         """Finds the rows of the words of a text, without making a str of each."""
-        words = Words.of(self._words)
-        return Lookup(words.with_padding(), words.offsets)
+        return Words.of(self._words).lookup()
 
     @property
     def vectors(self) -> NDArray[np.float32]:
@@ -455,7 +454,7 @@ class KeyedVectors:
             SettingsError: If the extension is unknown.
         """
         content = VectorFile(Words.of(self._words), self.vectors, self.counts, self.tensors, self.header)
-        table.write(path, content, force)
+        registry.write(path, content, force)
 
 
 class HasWordVectors(Protocol):
@@ -511,7 +510,7 @@ def read(path: PathLike, mmap: bool, errors: Errors, limit: int | None, progress
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return table.read(path, mmap, errors, limit, progress)
+    return registry.read(path, mmap, errors, limit, progress)
 
 
 def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVectors:

@@ -19,7 +19,7 @@ import numpy as np
 import w2v
 import w2v.gensim
 from tests.helpers import run
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.gensim.models import fasttext, keyedvectors, phrases, word2vec
 from w2v.losses.registry import LOSSES
 from w2v.vectors import reduce
@@ -127,8 +127,8 @@ def spacy_folder(file: Path) -> dict[str, Any]:
 
 
 def small_storage(file: Path, storage: Any) -> dict[str, Any]:
-    content = reduce.change_storage(table.read(HERE / "subwords.safetensors"), storage)
-    table.write(file, content)
+    content = reduce.change_storage(registry.read(HERE / "subwords.safetensors"), storage)
+    registry.write(file, content)
     return describe(w2v.vectors.keyed.to_keyed_vectors(content))
 
 

@@ -22,18 +22,18 @@ from w2v.cli.printing import (
 )
 from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
-from w2v.evaluation.effective_rank import effective_rank
 from w2v.evaluation.evaluate import evaluate as evaluate_models
 from w2v.evaluation.labels import compare_labels
-from w2v.evaluation.perplexity import perplexity as measure_perplexity
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.training.classifier import Classifier
+from w2v.training.effective_rank import effective_rank
 from w2v.training.labelled import score_file
 from w2v.training.model import Model, View
+from w2v.training.perplexity import perplexity as measure_perplexity
 from w2v.vectors.keyed import load
 
 VIEW = click.option(

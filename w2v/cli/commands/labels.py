@@ -56,6 +56,12 @@ OUTPUT = Path(f"model{MODEL_SUFFIX}")
     metavar="VECTORS",
     help="Initialise words of an embedded model from the vectors in this file, in any format.",
 )
+@options.rare_option("--freeze", flag_value="inputs", help="Keep the vectors from --init unchanged.")
+@options.rare_option(
+    "--held-out",
+    type=FILE,
+    help="With --stop-early: score these texts with labels after each epoch, instead of a tenth of TRAIN.",
+)
 @OF_RUNS
 def classify(verbose: bool, progress: Report, test: Path | None, **given: Any) -> Result:
     """Train a classifier, which predicts the labels of texts.

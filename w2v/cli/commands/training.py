@@ -27,7 +27,7 @@ from w2v.cli.run_config import (
     resumed_run,
 )
 from w2v.errors import W2VError, pluralise
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.progress import Report
@@ -40,7 +40,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import join_ranks
-from w2v.training.config import MODEL_SUFFIX, RunConfig
+from w2v.training.config import MODEL_SUFFIX, RunConfig, toml_line
 from w2v.training.labelled import read_labelled
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -266,13 +266,13 @@ def run_training(given: Mapping[str, Any], progress: Report) -> tuple[Command, A
 
 def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary) -> None:
     """Raise W2VError before training if an output cannot store the white space in an item."""
-    table.check_words(files["output"], vocabulary.words)
+    registry.check_words(files["output"], vocabulary.words)
     if "save_vocab" in files:
         vocabulary.check_separable(files["save_vocab"])
 
 
 def _warn_of_lost_parts(output: Path, model: Model) -> None:
-    lost, has_two_views = table.lost_parts(output, model.to_vector_file()), len(model.views) > 1
+    lost, has_two_views = registry.lost_parts(output, model.to_vector_file()), len(model.views) > 1
     if has_two_views and "ngrams" not in lost and lost:
         size = pluralise(model.views["subwords"].settings.vector_size, "value")
         say(f"{output} has only the view of subwords, of {size}: write .safetensors for both views")
@@ -380,6 +380,8 @@ def tune(
     files = [*map(Path, options.corpus_of(corpus).files)]
     inputs = [*files, *questions, *pairs, *([Path(phrases)] if isinstance(phrases, str) else [])]
     check_outputs([("-o", output), ("-o", config)], force, inputs)
+    for name, value in {"corpus": list(corpus), "output": str(output), "phrases": phrases}.items():
+        toml_line(config, name, value)  # raises W2VError now, and not after the trials, for a name that is not UTF-8
     _prepare_trials_file(state, resume, force, inputs)
     try:
         result = tuning.tune(

@@ -30,7 +30,7 @@ from w2v.errors import W2VError
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.compare import compare
 from w2v.evaluation.similarity import word_pairs
-from w2v.formats import item_lists, matrices, table
+from w2v.formats import item_lists, matrices, registry
 from w2v.formats.storage import FileStorage
 from w2v.progress import Report
 from w2v.settings import WordVectors
@@ -340,7 +340,7 @@ class ConvertCommand(options.ResultCommand):
     """The command `convert`. Only its help needs to know all formats."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        self.epilog = f"\b\nExtensions of OUT:\n{table.describe_formats()}"
+        self.epilog = f"\b\nExtensions of OUT:\n{registry.describe_formats()}"
         super().format_epilog(context, formatter)
 
 
@@ -391,23 +391,23 @@ def convert(
     models = [] if outputs.same(output, model) else [model]  # the output may replace the model
     words = [smaller["words"]] if smaller["words"] else []
     outputs.check_model(output, force, words, "as OUT", models)
-    kind = table.format_for(output).name
+    kind = registry.format_for(output).name
     if storage:
-        table.check_storage(output, storage)
+        registry.check_storage(output, storage)
     if vectors:
         stored = Model.load(model).with_vectors(vectors).to_vector_file()
     else:
-        stored = table.read(model, errors=errors, progress=progress)
+        stored = registry.read(model, errors=errors, progress=progress)
     reduced = reduce.reduce_file(stored, **smaller, storage=storage)
     comparison = None
     if check:
         pair = to_keyed_vectors(stored), to_keyed_vectors(reduced)
         comparison = compare(*pair, progress=progress)
         reduced = replace(reduced, header=replace(reduced.header, scores=comparison.second_scores))
-    table.write(output, reduced, force, progress)
-    lost = table.describe_lost_parts(output, stored, reduced)
+    registry.write(output, reduced, force, progress)
+    lost = registry.describe_lost_parts(output, stored, reduced)
     found = {"output": str(output), "format": kind, "vocabulary_size": len(reduced.words)}
-    found |= {"vector_size": table.vector_size_in(output, reduced), "lost": lost}
+    found |= {"vector_size": registry.vector_size_in(output, reduced), "lost": lost}
     if comparison is None:
         return found, print_conversion
     names = [str(model), str(output)]
@@ -461,7 +461,7 @@ def combine(
     w2v combine news.bin wiki.bin -o both.bin --words union --weights 1,0.8
     """
     outputs.check_model(output, force, (), "with -o", models)
-    kind = table.format_for(output).name
+    kind = registry.format_for(output).name
     combined = combine_models([load(path, errors=errors, progress=progress) for path in models], weights, words)
     outputs.save([(output, outputs.saver(combined))], force)
     return {

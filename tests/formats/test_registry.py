@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 import w2v
 from tests.helpers import FINITE, VOCABULARY, assert_refused, assert_same_content, make_content, run, run_json
 from w2v.errors import SettingsError, W2VError
-from w2v.formats import table
+from w2v.formats import registry
 from w2v.formats.bfloat16 import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.formats.vector_file import VectorFile
@@ -26,8 +26,8 @@ from w2v.progress import Progress
 from w2v.text.words import Words
 
 ROOT = Path(__file__).parents[2]
-EXTENSIONS = [end for one in table.writable_formats() for end in one.extensions]
-FILES = [end for one in table.writable_formats() for end in one.extensions if not one.folder]
+EXTENSIONS = [end for one in registry.writable_formats() for end in one.extensions]
+FILES = [end for one in registry.writable_formats() for end in one.extensions if not one.folder]
 COUNTED = [end for end in FILES if "glove" not in end]  # formats that store the number of rows
 
 ANY_WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -38,17 +38,17 @@ PLAIN_WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters
 def test_content_is_read_back_as_written(tmp_path: Path, extension: str) -> None:
     end = extension.upper() if extension in FILES else extension  # the case of a file's extension does not matter
     written, path = make_content(), tmp_path / f"m{end}"
-    table.write(path, written, replace=False)
-    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files_to_write(path)])
-    found, kind = table.read(path), table.format_for(path)
-    assert table.detect_format(path) == kind
+    registry.write(path, written, replace=False)
+    assert sorted(tmp_path.iterdir()) == sorted([path, *registry.companion_files_to_write(path)])
+    found, kind = registry.read(path), registry.format_for(path)
+    assert registry.detect_format(path) == kind
     assert_same_content(found, written)
-    lost = table.lost_parts(path, written)
+    lost = registry.lost_parts(path, written)
     assert (found.counts is None) == ("counts" in lost)
     assert ("outputs" not in found.tensors) == ("outputs" in lost)
     if found.counts is not None:
         np.testing.assert_array_equal(found.counts, written.counts)
-    assert_same_content(table.read(path, limit=2), written.head(2))
+    assert_same_content(registry.read(path, limit=2), written.head(2))
 
 
 @pytest.mark.parametrize(("extension", "words"), [*((end, PLAIN_WORD) for end in COUNTED), (".safetensors", ANY_WORD)])
@@ -61,10 +61,10 @@ def test_any_words_and_numbers_are_read_back(
     vocabulary = data.draw(st.lists(words, min_size=1, max_size=6, unique=True))
     shape = len(vocabulary), data.draw(st.integers(3, 9))
     written = VectorFile(Words.of(vocabulary), data.draw(hnp.arrays(np.float32, shape, elements=FINITE)))
-    table.write(path, written)
-    assert_same_content(table.read(path), written)
+    registry.write(path, written)
+    assert_same_content(registry.read(path), written)
     if extension == ".safetensors":
-        assert_same_content(table.read(path, mmap=True), written)
+        assert_same_content(registry.read(path, mmap=True), written)
 
 
 def make_blocks_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,17 +86,17 @@ def test_several_blocks_are_read_back(tmp_path: Path, monkeypatch: pytest.Monkey
     rounded = written.vectors.astype(bfloat16())
     for name, vectors, expected in (("m", padded[:, :5], written.vectors), ("n", rounded, rounded.astype(np.float32))):
         path = tmp_path / f"{name}{extension}"
-        table.write(path, VectorFile(written.words, vectors, written.counts))
-        np.testing.assert_array_equal(table.read(path).vectors, expected)
+        registry.write(path, VectorFile(written.words, vectors, written.counts))
+        np.testing.assert_array_equal(registry.read(path).vectors, expected)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_existing_files_are_not_replaced_by_default(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
-    for existing in (path, *table.companion_files_to_write(path)):
+    for existing in (path, *registry.companion_files_to_write(path)):
         existing.write_text("mine")
         with pytest.raises(W2VError, match=f"cannot write {re.escape(str(existing))}: "):
-            table.write(path, make_content(), replace=False)
+            registry.write(path, make_content(), replace=False)
         assert [each.read_text() for each in tmp_path.iterdir()] == ["mine"]
         run("convert", ROOT / "pyproject.toml", path, code=1)
         existing.unlink()
@@ -119,7 +119,7 @@ def test_content_that_readers_would_refuse_is_not_written(
 ) -> None:
     written = dataclasses.replace(VectorFile(Words.of(words), np.ones((2, 2), np.float32)), **changed)
     with pytest.raises(W2VError, match=message):
-        table.write(tmp_path / f"m{extension}", written)
+        registry.write(tmp_path / f"m{extension}", written)
     assert not list(tmp_path.iterdir())
 
 
@@ -133,7 +133,7 @@ def test_content_that_readers_would_refuse_is_not_written(
 )
 def test_words_that_a_format_cannot_store_are_refused(tmp_path: Path, extension: str, word: str, message: str) -> None:
     with pytest.raises(W2VError, match=message):
-        table.write(tmp_path / f"m{extension}", make_content(["a", word]))
+        registry.write(tmp_path / f"m{extension}", make_content(["a", word]))
     assert not list(tmp_path.iterdir())
 
 
@@ -144,7 +144,7 @@ def test_error_names_the_word_that_a_format_cannot_store(tmp_path: Path, word: s
     words[row] = word
     for end in (".bin", ".txt"):
         with pytest.raises(W2VError, match=f"not written: the word {re.escape(repr(word))} is empty or contains white"):
-            table.write(tmp_path / f"m{end}", make_content(words))
+            registry.write(tmp_path / f"m{end}", make_content(words))
 
 
 @pytest.mark.parametrize(
@@ -168,22 +168,22 @@ def test_glove_text_that_would_be_misread_is_not_written(
 ) -> None:
     written = VectorFile(Words.of(words), np.array(vectors, np.float32))
     with pytest.raises(W2VError, match=r"not written: this format has no header, and a file that starts with '.* use"):
-        table.write(tmp_path / f"m{extension}", written)
+        registry.write(tmp_path / f"m{extension}", written)
     assert not list(tmp_path.iterdir())
-    table.write(tmp_path / "m.vec", written)
-    assert_same_content(table.read(tmp_path / "m.vec"), written)
+    registry.write(tmp_path / "m.vec", written)
+    assert_same_content(registry.read(tmp_path / "m.vec"), written)
     order = [*range(1, len(words)), 0]
     # After the first row, the other words are harmless.
     if "\0" not in "".join(words) and len(vectors[0]) > 1 and ":" not in words:
         written = VectorFile(Words.of(words[row] for row in order), written.vectors[order])
-        table.write(tmp_path / f"m{extension}", written)
-        assert_same_content(table.read(tmp_path / f"m{extension}"), written)
+        registry.write(tmp_path / f"m{extension}", written)
+        assert_same_content(registry.read(tmp_path / f"m{extension}"), written)
 
 
 def read_or_none(path: Path, mmap: bool = False) -> VectorFile | None:
     """Read a file. Return None if it is refused, and check that the message is one short line."""
     try:
-        return table.read(path, mmap)
+        return registry.read(path, mmap)
     except W2VError as error:
         line = str(error)
     assert str(path.with_suffix("")) in line
@@ -209,16 +209,16 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
 ) -> None:
     """A change of any of its files is noticed. Otherwise the vectors could be a mixture of two models."""
     path = tmp_path / f"m{extension}"
-    table.write(path, make_content())
-    kind = table.detect_format(path)
+    registry.write(path, make_content())
+    kind = registry.detect_format(path)
 
     def load(changing: Path) -> VectorFile:
         def read(*arguments: Any) -> VectorFile:
             change(changing)
             return kind.read(*arguments)
 
-        monkeypatch.setattr(table, "detect_format", lambda path: dataclasses.replace(kind, read=read))
-        return table.read(path)
+        monkeypatch.setattr(registry, "detect_format", lambda path: dataclasses.replace(kind, read=read))
+        return registry.read(path)
 
     for file in [*([] if kind.folder else [path]), *kind.companion_files(path)]:
         with pytest.raises(
@@ -234,13 +234,13 @@ def test_a_file_that_changes_while_it_is_loaded_is_refused(
 @pytest.mark.parametrize("extension", COUNTED)
 def test_a_cut_file_is_refused(tmp_path: Path, extension: str) -> None:
     path, written = tmp_path / f"m{extension}", make_content()
-    table.write(path, written)
+    registry.write(path, written)
     data = path.read_bytes()
     for size in range(0, len(data), max(1, len(data) // 500)):
         path.write_bytes(data[:size])
         found = read_or_none(path)
         if found:  # the only cut that may go unnoticed is in the last row of text
-            assert table.format_for(path).name in ("word2vec binary", "word2vec text", "projector")
+            assert registry.format_for(path).name in ("word2vec binary", "word2vec text", "projector")
             assert not extension.endswith(".gz")
             assert len(data) - size < 20
             assert list(found.words) == VOCABULARY
@@ -256,7 +256,7 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, kind: str) -> None:
     if "n-grams" in kind:
         options = {"vector_size": 3, "min_count": 1, "epochs": 1, "subwords": "3-4", "buckets": 20, "sample": 0}
         written = w2v.train([["one", "two", "three", "four"]] * 9, **options).to_vector_file()
-    table.write(path, written)
+    registry.write(path, written)
     original, random = path.read_bytes(), np.random.default_rng(1)
     for number, start in enumerate(random.integers(len(original), size=300)):
         noise = random.bytes(random.choice([1, 1, 1, 8]))
@@ -286,7 +286,7 @@ def test_a_missing_package_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(W2VError, match=rf"m\{extension}: {format_name} need one more package: pip install"):
-        table.write(tmp_path / f"m{extension}", make_content())
+        registry.write(tmp_path / f"m{extension}", make_content())
     assert not list(tmp_path.iterdir())
 
 
@@ -295,50 +295,50 @@ def test_a_missing_package_is_named(
     [{"window": "abc"}, {"epochs": "x"}, {"sample": "NaN"}, {"epochs": 1 << 40}, {"loss": []}],
 )
 def test_settings_that_fasttext_cannot_store_are_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
-    table.write(tmp_path / "m.safetensors", dataclasses.replace(make_content(), header=ModelHeader(settings)))
+    registry.write(tmp_path / "m.safetensors", dataclasses.replace(make_content(), header=ModelHeader(settings)))
     error = run("convert", tmp_path / "m.safetensors", tmp_path / "o.ft.bin", code=1).stderr
     assert "o.ft.bin: not written: its settings: damaged: " in error
     assert not (tmp_path / "o.ft.bin").exists()
 
 
-@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if "counts" in table.format_for(f"m{end}").stores])
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if "counts" in registry.format_for(f"m{end}").stores])
 def test_negative_counts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     with monkeypatch.context() as patch:
         patch.setattr("w2v.formats.vector_file._check_values", lambda *_: None)
-        table.write(path, dataclasses.replace(make_content(), counts=np.full(len(VOCABULARY), -3)))
+        registry.write(path, dataclasses.replace(make_content(), counts=np.full(len(VOCABULARY), -3)))
     with pytest.raises(W2VError, match=r"negative count, -3|its count is not a number"):
-        table.read(path)
+        registry.read(path)
 
 
-@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if table.format_for(f"m{end}").words_suffix])
+@pytest.mark.parametrize("extension", [end for end in EXTENSIONS if registry.format_for(f"m{end}").words_suffix])
 def test_a_matrix_and_its_word_list_are_replaced_together_or_not_at_all(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
-    table.write(path, make_content())
+    registry.write(path, make_content())
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        table.write(path, make_content(["other", "words"]), progress=stop)
-    assert list(table.read(path).words) == VOCABULARY
-    assert sorted(tmp_path.iterdir()) == sorted([path, *table.companion_files_to_write(path)])
+        registry.write(path, make_content(["other", "words"]), progress=stop)
+    assert list(registry.read(path).words) == VOCABULARY
+    assert sorted(tmp_path.iterdir()) == sorted([path, *registry.companion_files_to_write(path)])
 
 
 def test_a_matrix_without_its_words_is_refused(tmp_path: Path) -> None:
-    table.write(tmp_path / "m.tsv", make_content())
-    table.companion_files_to_write(tmp_path / "m.tsv")[0].unlink()
+    registry.write(tmp_path / "m.tsv", make_content())
+    registry.companion_files_to_write(tmp_path / "m.tsv")[0].unlink()
     with pytest.raises(W2VError, match=r"m\.tsv: it has vectors but no words .*\.metadata\.tsv"):
-        table.read(tmp_path / "m.tsv")
+        registry.read(tmp_path / "m.tsv")
 
 
-@pytest.mark.parametrize("extension", [one.extensions[0] for one in table.writable_formats() if one.folder])
+@pytest.mark.parametrize("extension", [one.extensions[0] for one in registry.writable_formats() if one.folder])
 def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     path.mkdir()
     (path / "mine").write_text("mine")
     with pytest.raises(W2VError, match="it exists already; name another folder"):
-        table.write(path, make_content(), replace=True)
+        registry.write(path, make_content(), replace=True)
     w2v.KeyedVectors(["a", "b"], np.eye(2)).save(tmp_path / "m.bin")
     assert "is a folder" in run("convert", tmp_path / "m.bin", path, "--force", code=1).stderr
     assert sorted(tmp_path.rglob("*")) == sorted([tmp_path / "m.bin", path, path / "mine"])
@@ -357,7 +357,7 @@ def test_a_folder_is_never_replaced(tmp_path: Path, extension: str) -> None:
 )
 def test_a_pipe_in_a_folder_is_named_as_a_pipe(tmp_path: Path, extension: str, name: str) -> None:
     path = tmp_path / f"m{extension}"
-    table.write(path, make_content())
+    registry.write(path, make_content())
     (path / name).unlink()
     os.mkfifo(path / name)
     assert_refused(path, f"cannot read {path / name}: it is a pipe")
@@ -368,7 +368,7 @@ def test_commands_read_and_write_every_format(tmp_path: Path, sample: Path) -> N
     run("train", sample, "--epochs", 1, "--vector-size", 4, "-o", last)
     for extension in (".npy", ".parquet", ".model2vec", ".spacy", ".spark", ".safetensors"):
         found = run_json("convert", last, tmp_path / f"m{extension}")
-        assert found["format"] == table.format_for(tmp_path / f"m{extension}").name
+        assert found["format"] == registry.format_for(tmp_path / f"m{extension}").name
         about = run_json("info", tmp_path / f"m{extension}")
         assert about["format"] == found["format"]
         assert about["bytes"] > found["vocabulary_size"] * found["vector_size"] * 4
@@ -381,8 +381,8 @@ def test_commands_read_and_write_every_format(tmp_path: Path, sample: Path) -> N
 def test_help_errors_and_docs_list_every_format() -> None:
     help_text, docs = run("convert", "--help").stdout, (ROOT / "docs" / "formats.md").read_text("utf-8")
     with pytest.raises(SettingsError) as error:
-        table.format_for("m.unknown")
-    for one in table.own_formats():
+        registry.format_for("m.unknown")
+    for one in registry.own_formats():
         extensions = ", ".join(f"`{end}`" for end in one.extensions)
         assert f"| {extensions} | {one.name} |" in docs
         for end in one.extensions:
@@ -391,7 +391,7 @@ def test_help_errors_and_docs_list_every_format() -> None:
                 assert end in str(error.value)
             else:
                 with pytest.raises(SettingsError, match=f"m{end}: w2v reads {one.name} files, but cannot write them: "):
-                    table.format_for(f"m{end}")
+                    registry.format_for(f"m{end}")
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -399,8 +399,8 @@ def test_progress_rises_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     make_blocks_small(monkeypatch)
     path = tmp_path / f"m{extension}"
     reports: dict[str, list[Progress]] = {"write": [], "read": []}
-    table.write(path, make_content(100, columns=5), progress=reports["write"].append)
-    table.read(path, progress=reports["read"].append)
+    registry.write(path, make_content(100, columns=5), progress=reports["write"].append)
+    registry.read(path, progress=reports["read"].append)
     assert bool(reports["write"]) == (extension != ".spacy")  # spaCy itself writes and reads the file
     assert bool(reports["read"]) == (extension not in (".safetensors", ".npy", ".model2vec", ".spacy"))
     assert len({report.done for report in reports["write"]}) >= 5 or extension == ".spacy"

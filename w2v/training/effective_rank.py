@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.models import AnyModel, view_of_words
-from w2v.evaluation.perplexity import MAX_SCORES
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
+from w2v.training.model import AnyModel, view_of_words
+from w2v.training.perplexity import MAX_SCORES
 
 SAMPLE = 2000  # default number of contexts and of words
 

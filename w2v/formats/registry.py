@@ -1,4 +1,4 @@
-"""The table of formats of vector files.
+"""The registry of the formats of vector files, and how a file of any format is read and written.
 
 Files are written in the format of their extension, and recognised by their content when they are read.
 """

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
-from w2v.evaluation.models import AnyModel, TrainedModel, view_of_words
 from w2v.losses.loss import Array, Integers
 from w2v.options import options_of, refuse_unknown
 from w2v.progress import Meter, Report
@@ -23,6 +22,7 @@ from w2v.system.threads import processors
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import IdStore, ReadingOptions, read_corpus, release, temporary_array
+from w2v.training.model import AnyModel, View, view_of_words
 
 MAX_SCORES = 1 << 23  # scores in a batch: 32 MB in float32
 SCORE_ARRAYS = 4  # arrays of MAX_SCORES in memory at the same time
@@ -111,7 +111,7 @@ def perplexity(model: AnyModel, corpus: Source, *, progress: Report | None = Non
 
 
 def _log_probabilities(
-    model: TrainedModel, rows: Array, indices: Integers, words: Integers, keep: NDArray[np.float32]
+    model: View, rows: Array, indices: Integers, words: Integers, keep: NDArray[np.float32]
 ) -> tuple[Array, Array]:
     """Return log p(words[k] | rows[indices[k]]) with subsampling undone, and as the model was trained: both (N,).
 
@@ -142,7 +142,7 @@ class KnownWords:
         W2VError: If the disk has too little space.
     """
 
-    def __init__(self, store: IdStore, model: TrainedModel, folder: Path) -> None:
+    def __init__(self, store: IdStore, model: View, folder: Path) -> None:
         remap = store.remap(model.vocabulary.words)
         known = remap >= 0
         size = int(store.counts[known].sum())
@@ -203,7 +203,7 @@ class KnownWords:
 Predictions = tuple[int, Integers, Array, Integers, Integers]
 
 
-def _skipgram_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> Iterator[Predictions]:
+def _skipgram_predictions(model: View, text: KnownWords, max_rows: int) -> Iterator[Predictions]:
     """Yield the predictions of skip-gram.
 
     Words are sorted, so that the scores of an input row are computed once for all its predictions.
@@ -226,7 +226,7 @@ def _skipgram_predictions(model: TrainedModel, text: KnownWords, max_rows: int) 
         release(order)
 
 
-def _cbow_predictions(model: TrainedModel, text: KnownWords, max_rows: int) -> Iterator[Predictions]:
+def _cbow_predictions(model: View, text: KnownWords, max_rows: int) -> Iterator[Predictions]:
     """Yield the predictions of CBOW. The input rows are means of context words."""
     for first in range(0, len(text), max_rows):
         positions = np.arange(first, min(first + max_rows, len(text)))

@@ -1,0 +1,238 @@
+"""Classifiers in fastText's files, dense and quantized. The tests write them and predict with code of their own."""
+
+import math
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.faults.fasttext_classifier import LABELS, WORDS, File
+from tests.helpers import assert_refused, run, run_json
+from w2v.formats import registry
+
+TEXTS = ["ab", "ab köln ab", "c ab unknown dé", "unknown", "", "c\tköln c c __label__y"]
+
+
+def rows_of(file: File, text: str) -> list[int]:
+    """Return the rows of a text as fastText finds them."""
+    tokens = [token for token in text.split() if not token.startswith("__label__")] + ["</s>"]
+    rows, buckets, hashes = [], [], [np.uint32(fnv(token.encode())).view(np.int32).item() for token in tokens]
+    for token in tokens:
+        if token in WORDS:
+            rows.append([*WORDS].index(token))
+        marked = f"<{token}>" if token != "</s>" and file.longest else ""
+        for start in range(len(marked)):
+            for end in range(start + file.shortest, min(start + file.longest, len(marked)) + 1):
+                buckets.append(fnv(marked[start:end].encode()) % file.buckets)
+    for at, value in enumerate(hashes):
+        for other in hashes[at + 1 : at + file.word_ngrams]:
+            value = (value * 116049371 + other) % 2**64
+            buckets.append(value % file.buckets)
+    for bucket in buckets:
+        if file.kept is None:
+            rows.append(len(WORDS) + bucket)
+        elif bucket in file.kept:
+            rows.append(len(WORDS) + [*file.kept].index(bucket))
+    return rows
+
+
+def probabilities(file: File, text: str) -> list[float]:
+    """Return the probability of each label as fastText computes it."""
+    hidden = file.inputs[rows_of(file, text)].astype(float).mean(axis=0)
+    scores = file.outputs.astype(float) @ hidden
+    if file.loss == 1:  # z and y share a node, which is as frequent as x: branch 1 of the root is x
+        pair, root = (1 / (1 + math.exp(-score)) for score in scores[:2])
+        return [root + 1e-5, (1 - root + 1e-5) * (pair + 1e-5), (1 - root + 1e-5) * (1 - pair + 1e-5)]
+    if file.loss == 3:
+        powers = np.exp(scores - scores.max())
+        return [float(each) for each in powers / powers.sum() + 1e-5]
+    points = [math.floor((min(max(score, -8), 8) + 8) * 32) / 32 - 8 for score in scores]
+    return [1 / (1 + math.exp(-point)) + 1e-5 for point in points]
+
+
+def fnv(data: bytes) -> int:
+    value = 2166136261
+    for byte in np.frombuffer(data, np.int8).tolist():
+        value = (value ^ (byte & 0xFFFFFFFF)) * 16777619 & 0xFFFFFFFF
+    return value
+
+
+def kept(number: int) -> list[int]:
+    return np.random.default_rng(2).permutation(31)[:number].tolist()
+
+
+FILES = {
+    "hs": File(loss=1),
+    "ns": File(loss=2, word_ngrams=1),
+    "softmax": File(word_ngrams=3, shortest=0, longest=0),
+    "ova": File(loss=4, longest=5),
+    "quantized": File(part_size=2),
+    "norms": File(part_size=3, is_normalised=True, loss=4),
+    "pruned": File(part_size=4, kept=kept(11), is_normalised=True, quantized_outputs=True, loss=1),
+    "all buckets pruned": File(part_size=5, kept=[], loss=2),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_classifiers_of_fasttext_predict_as_fasttext_does(name: str, tmp_path: Path) -> None:
+    file, path = FILES[name], tmp_path / "m.bin"
+    path.write_bytes(file.data())
+    model = w2v.load(path)
+    assert isinstance(model, w2v.Classifier)
+    assert (model.labels, model.features.vocabulary.counts.tolist()) == ([*LABELS], [*WORDS.values()])
+    expected = [probabilities(file, text) for text in TEXTS]
+    np.testing.assert_allclose(model.predict_proba(TEXTS), expected, atol=2e-6)
+    model.save(tmp_path / "m.safetensors")
+    again = w2v.Classifier.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+
+
+@pytest.mark.parametrize("name", ["hs", "ns", "softmax", "ova"])
+def test_dense_classifiers_are_written_as_they_were_read(name: str, tmp_path: Path) -> None:
+    data, path = FILES[name].data(), tmp_path / "m.bin"
+    if name == "hs":  # fastText never uses the last output row
+        data = data[: -4 * FILES[name].size] + bytes(4 * FILES[name].size)
+    path.write_bytes(data)
+    run("convert", path, tmp_path / "copy.ft.bin")
+    copy = (tmp_path / "copy.ft.bin").read_bytes()
+    tokens = 12 + 3 * 4 + 24 + 8 + 16 + 12  # the place of the number of tokens, which the test chose freely
+    assert copy[: tokens - 8] == data[: tokens - 8]
+    assert copy[tokens:] == data[tokens:]
+
+
+def test_the_rows_of_a_file_are_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(FILES["ova"].data())
+    stored = registry.read(tmp_path / "m.bin")
+    model = w2v.Classifier.from_vector_file(stored, "the model")
+    assert np.shares_memory(model.inputs, stored.vectors)
+    np.testing.assert_array_equal(model.inputs, FILES["ova"].inputs)
+    stored.tensors["text_ngrams"] = stored.tensors["text_ngrams"].copy()
+    again = w2v.Classifier.from_vector_file(stored, "the model")
+    np.testing.assert_array_equal(again.inputs, model.inputs)
+
+
+def test_commands_use_classifiers_of_fasttext(tmp_path: Path) -> None:
+    path, texts = tmp_path / "m.bin", tmp_path / "texts.txt"
+    path.write_bytes(FILES["softmax"].data())
+    texts.write_text("__label__x ab\n__label__z c c\n")
+    expected = np.array([probabilities(FILES["softmax"], text) for text in ("ab", "c c")])
+    printed = [line.split("\t") for line in run("predict", path, texts).stdout.splitlines()]
+    assert [label for label, _ in printed] == [[*LABELS][best] for best in expected.argmax(axis=1)]
+    assert [float(probability) for _, probability in printed] == pytest.approx(expected.max(axis=1), abs=2e-6)
+    scores = run_json("evaluate", path, "--labelled", texts)["results"][0]
+    assert (scores["texts"], scores["accuracy"]) == (2, (expected.argmax(axis=1) == [0, 2]).mean())
+    shown = run_json("info", path)
+    assert (shown["classifier"]["labels"], shown["settings"]["loss"]) == (3, "softmax")
+
+
+def test_a_classifier_of_fasttext_is_continued_with_its_own_rules(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(FILES["pruned"].data())
+    model = w2v.Classifier.load(tmp_path / "m.bin")
+    further = w2v.train_classifier(["ab c", "köln"] * 20, ["x", "z"] * 20, continue_from=model, epochs=20, workers=1)
+    assert [pairs[0][0] for pairs in further.predict(["ab c", "köln"])] == ["x", "z"]
+    assert further.options.fasttext == "pruned"
+
+
+@pytest.mark.parametrize(("prefix", "expected"), [("__label__", "__label__"), ("#", "#"), ("__lang__", "__lang__")])
+def test_the_prefix_of_labels_is_found(prefix: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(File(prefix=prefix).data())
+    model = w2v.Classifier.load(tmp_path / "m.bin")
+    assert (model.labels, model.features.label_prefix) == ([*LABELS], expected)
+
+
+def test_version_11_had_no_character_ngrams(tmp_path: Path) -> None:
+    file = File(changes={"version": 11})
+    (tmp_path / "m.bin").write_bytes(file.data())
+    file.longest = 0
+    found = w2v.Classifier.load(tmp_path / "m.bin").predict_proba(TEXTS)
+    np.testing.assert_allclose(found, [probabilities(file, text) for text in TEXTS], atol=2e-6)
+
+
+DAMAGED: dict[str, tuple[File, str]] = {
+    "no labels": (File(changes={"labels": 0}), "damaged: a classifier with 0 labels"),
+    "labels": (File(changes={"labels": 2}), "damaged: it declares 5 words, 2 labels and 8 entries"),
+    "order": (File(changes={"labels": 2, "words": 6}), "damaged: entry 6 has type 1; expected 0"),
+    "many": (File(changes={"labels": 1 << 30, "entries": 5 + (1 << 30)}), "truncated: it should hold 1,073,741,829"),
+    "words": (File(changes={"word_ngrams": 11}), "refused: n-grams of 11 words; at most 10 are read"),
+    "dense and pruned": (File(kept=[1, 2]), "damaged: n-grams were pruned, but it is not quantized"),
+    "bucket": (File(kept=[1, 31], part_size=2), "damaged: its list of pruned n-grams is inconsistent"),
+    "bucket twice": (File(kept=[1, 1], part_size=2), "damaged: its labels and n-grams are inconsistent"),
+    "pairs": (File(changes={"pruned": 1 << 40}, part_size=2), "truncated"),
+    "rows": (File(changes={"buckets": 30}), "damaged: a matrix of 36 by 5 values; expected 35 by 5"),
+    "size": (File(changes={"dim": 6}, part_size=2), "damaged: a matrix of 36 by 5 values; expected 36 by 6"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_classifiers_are_refused(name: str, tmp_path: Path) -> None:
+    file, message = DAMAGED[name]
+    (tmp_path / "m.bin").write_bytes(file.data())
+    with pytest.raises(w2v.W2VError, match=message) as caught:
+        w2v.Classifier.load(tmp_path / "m.bin")
+    assert "\n" not in str(caught.value)
+
+
+def test_ngrams_with_nan_are_refused(tmp_path: Path) -> None:
+    data, path = FILES["ova"].data(), tmp_path / "m.bin"
+    place = len(data) - 17 - 4 * 5 * 3 - 4  # the last value of the input matrix
+    nan = struct.pack("<f", math.nan)
+    assert_refused(path, "row 31 of text_ngrams holds NaN", data[:place] + nan + data[place + 4 :])
+
+
+def test_damaged_quantizers_are_refused(tmp_path: Path) -> None:
+    data, path = FILES["norms"].data(), tmp_path / "m.ftz"
+    start = data.index(struct.pack("<4i", 5, 2, 3, 2))
+    codes = start - 4 - 36 * 2
+    for place, value, message in (
+        (codes, 36 * 3, "damaged: a quantizer of .* parts of .* values; rows have 5 values"),
+        (codes, 36 * 2 + 1, "damaged: 73 codes for 36 rows of 5 values"),
+        (codes, -36, "damaged: -36 codes for 36 rows of 5 values"),
+        (start, 6, "damaged: a quantizer of 2 parts of 3 values; rows have 5 values"),
+        (start + 8, 2, "damaged: a quantizer of 2 parts of 2 values"),
+        (start + 12, 0, "damaged: a quantizer of 2 parts of 3 values"),
+        (start + 16, 0x7FC00000, "damaged: its quantizer holds NaN or infinite values"),
+    ):
+        assert_refused(path, message, data[:place] + struct.pack("<i", value) + data[place + 4 :])
+    for size in range(len(data) - 1, 0, -997):
+        assert_refused(path, "truncated|empty|not a", data[:size])
+
+
+def test_classifiers_that_fasttext_cannot_represent_are_refused(tmp_path: Path) -> None:
+    texts, labels, path = ["one two", "three four"] * 9, ["a", "b"] * 9, tmp_path / "m.ft.bin"
+    for options, message in (
+        ({}, "this format cannot store the weights of idf pooling: train with --pooling mean, or write .safetensors"),
+        ({"pooling": "mean", "loss": "ns"}, "fastText would compute other probabilities with loss ns"),
+        ({"pooling": "mean", "loss": "hs", "tree": "balanced"}, "other probabilities with loss hs"),
+    ):
+        model = w2v.train_classifier(texts, labels, epochs=1, vector_size=2, **options)
+        with pytest.raises(w2v.W2VError, match=message):
+            model.save(path)
+    (tmp_path / "m.ftz").write_bytes(FILES["pruned"].data())
+    with pytest.raises(w2v.W2VError, match="its n-grams were pruned"):
+        w2v.Classifier.load(tmp_path / "m.ftz").save(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"loss": "softmax", "subwords": "2-3"}, {"loss": "ova"}, {"loss": "hs"}, {"loss": "ova", "several": True}],
+    ids=str,
+)
+def test_written_classifiers_predict_the_same_but_for_the_number_that_fasttext_adds(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    several = options.pop("several", False)
+    labels = [["very a", "c"] if several else "very a", "b", "c"] * 30
+    fixed = {"pooling": "mean", "classifier": "embedded", "vector_size": 4, "buckets": 50, "workers": 1}
+    model = w2v.train_classifier(["one two", "three four", "five two"] * 30, labels, epochs=2, **fixed | options)
+    model = replace(model, temperature=1.5)
+    model.save(tmp_path / "m.ft.bin")
+    again = w2v.Classifier.load(tmp_path / "m.ft.bin")
+    assert again.labels == model.labels
+    texts = ["one two", "four two", "five"]
+    tolerance = 0.25 / 32 if several else 3e-5  # a step of fastText's table of the logistic function
+    np.testing.assert_allclose(again.predict_proba(texts), model.predict_proba(texts), atol=tolerance)
