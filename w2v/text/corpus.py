@@ -373,12 +373,7 @@ class Corpus:
         elif not self._files:
             raise SettingsError(f"column {columns[0][:100]!r}: lists have no columns")
         for file in self._files:
-            name = _display(file.name)
-            with (
-                translate_os_errors(name),
-                contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
-                check_unchanged(name, stream, file.status),
-            ):
+            with _open(file) as (name, stream):
                 unpacked = decompress(name, self._read(stream, file.stop))
                 head = self._head(unpacked)
                 if columnar_kind(head):
@@ -485,12 +480,8 @@ class Corpus:
 
         Raises W2VError if the file has changed since its status was read.
         """
-        name, offset = _display(file.name), file.start
-        with (
-            translate_os_errors(name),
-            contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
-            check_unchanged(name, stream, file.status),
-        ):
+        offset = file.start
+        with _open(file) as (name, stream):
             if offset:  # a later part of a plain text: the rank that reads the first part has checked the file's format
                 stream.seek(offset)
                 for data in itertools.chain(self._read(stream, file.stop), [b"\n"]):
@@ -665,6 +656,22 @@ class Corpus:
 
 def _numbered(name: str, rows: Iterable[list[Any]]) -> Iterator[tuple[str, list[Any]]]:
     return ((f"{name}, row {number}", row) for number, row in enumerate(rows, 1))
+
+
+@contextlib.contextmanager
+def _open(file: File) -> Iterator[tuple[str, Any]]:
+    """Open a file or standard input, and return its name for messages, and the stream.
+
+    Raises:
+        W2VError: The file cannot be read, or it has changed since its status was read.
+    """
+    name = _display(file.name)
+    with (
+        translate_os_errors(name),
+        contextlib.nullcontext(sys.stdin.buffer) if file.name == "-" else Path(name).open("rb") as stream,
+        check_unchanged(name, stream, file.status),
+    ):
+        yield name, stream
 
 
 def _is_compressed(file: str) -> bool:

@@ -383,7 +383,9 @@ class Classifier:
 
 
 @wraps(keyed.load)
-def load(path: PathLike, mmap: bool = False, *arguments: Any, **options: Any) -> KeyedVectors | Any:
+def load(
+    path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None, progress: Any = None
+) -> KeyedVectors | Any:
     """Load a vector file as keyed.load does, but a classifier as a Classifier."""
-    stored = keyed.read(path, mmap, *arguments, **options)
+    stored = keyed.read(path, mmap, errors, limit, progress)
     return to_keyed_vectors(stored, mmap) if stored.header.labels is None else Classifier.from_vector_file(stored, path)

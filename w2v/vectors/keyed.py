@@ -504,14 +504,8 @@ def load(
     return to_keyed_vectors(read(path, mmap, errors, limit, progress), as_stored=mmap)
 
 
-def read(
-    path: PathLike,
-    mmap: bool = False,
-    errors: Errors = "strict",
-    limit: int | None = None,
-    progress: Report | None = None,
-) -> VectorFile:
-    """Read the content of a vector file. The arguments and errors are those of `load`."""
+def read(path: PathLike, mmap: bool, errors: Errors, limit: int | None, progress: Report | None) -> VectorFile:
+    """Read the content of a vector file. `load` has the same arguments and errors."""
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:

@@ -159,14 +159,11 @@ def predict(
             return
         for block in classifier.read_predictions(corpus, progress=progress, **reading):
             found = classifier.most_probable(block.probabilities, k, threshold)
-            lines = (_json_line(pairs) if as_json else _text_line(pairs) for pairs in found)
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.writelines(_line(pairs, as_json) for pairs in found)
             sys.stdout.flush()
 
 
-def _text_line(pairs: list[tuple[str, float]]) -> str:
-    return "\t".join(f"{printable(label)}\t{probability:.6g}" for label, probability in pairs)
-
-
-def _json_line(pairs: list[tuple[str, float]]) -> str:
-    return json.dumps({"labels": [{"label": label, "probability": value} for label, value in pairs]})
+def _line(pairs: list[tuple[str, float]], as_json: bool) -> str:
+    if as_json:
+        return json.dumps({"labels": [{"label": label, "probability": value} for label, value in pairs]}) + "\n"
+    return "\t".join(f"{printable(label)}\t{probability:.6g}" for label, probability in pairs) + "\n"
