@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -202,7 +203,8 @@ def test_classify_stops_early_by_a_held_out_file(tmp_path: Path) -> None:
     unused = run("classify", "train.csv", *options, "-o", tmp_path / "new.safetensors", code=2).stderr
     assert "--held-out has no effect without --stop-early" in unused
     output = tmp_path / "model.safetensors"
-    run("classify", "train.csv", *options, "--stop-early", 1, "-o", output, "--checkpoint", states)
+    done = run("classify", "train.csv", *options, "--stop-early", 1, "-o", output, "--checkpoint", states).stdout
+    assert re.search(r"loss \d\.\d+ in the last epoch", done)  # of those that were trained
     assert w2v.load(output).metrics["held_out_scores"][-1] == 0.8
     again = ["train.csv", "--resume", states, "-o", output, "--force"]
     assert "another run, with held-out texts" in run("classify", *again, code=1).stderr
@@ -232,7 +234,7 @@ def test_impossible_texts_are_refused_in_one_line(text: str, options: str, messa
 def test_options_are_refused_before_the_work(tmp_path: Path) -> None:
     existing = run("classify", "train.txt", "-o", "lines.safetensors", code=1).stderr
     assert "lines.safetensors exists: name another file with -o, or add --force" in existing
-    assert "only .safetensors stores a classifier" in run("classify", "train.txt", "-o", "new.bin", code=2).stderr
+    assert "only .safetensors stores every classifier" in run("classify", "train.txt", "-o", "new.bin", code=2).stderr
     new = tmp_path / "new.safetensors"
     assert "'missing' does not exist" in run("classify", "train.txt", "-o", new, "--test", "missing", code=1).stderr
     needed = run("classify", "train.csv", "--labels", "topic", "-o", new, code=2).stderr
@@ -240,6 +242,9 @@ def test_options_are_refused_before_the_work(tmp_path: Path) -> None:
     assert "--negative has no effect with --loss ova" in run("classify", "train.txt", "--negative", 3, code=2).stderr
     for command in ("evaluate lines.safetensors --labelled test.csv --column text", "predict test.txt test.txt"):
         assert run(*command.split(), code=1).stderr
+    unused = run("classify", "train.txt", "--word-ngrams", 1, "--buckets", 100, "-o", new, code=2).stderr
+    assert "--buckets has no effect without --subwords" in unused
+    run("classify", "train.txt", "--buckets", 100, "-o", new)
     foreign = run("classify", "train.txt", "-wordNgrams", 2, code=2).stderr
     assert foreign == "w2v: -wordNgrams: write --word-ngrams; see w2v classify --help\n"
     unlabelled = run("evaluate", "lines.safetensors", "--labelled", "test.csv", "--column", "text", code=1).stderr
@@ -321,7 +326,7 @@ def test_tune_stops_at_once_if_nothing_can_be_trained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--classify -o new.bin", "only .safetensors stores a classifier"),
+        ("--classify -o new.bin", "only .safetensors stores every classifier"),
         ("--classify --window 3", "--window has no effect with --classify"),
         ("--classify --questions a", "--questions has no effect with --classify"),
         ("--classify --folds 1", "folds 1: it must be a whole number, 2 or more"),

@@ -444,8 +444,8 @@ def check_classifier_output(path: Path) -> None:
     """Raise SettingsError if a file of this name cannot store a classifier."""
     if path.suffix != MODEL_SUFFIX:
         raise SettingsError(
-            f"{path}: only {MODEL_SUFFIX} stores a classifier: write it with -o NAME{MODEL_SUFFIX}, and its word "
-            "vectors in other formats with w2v convert"
+            f"{path}: only {MODEL_SUFFIX} stores every classifier: write it with -o NAME{MODEL_SUFFIX}; w2v convert "
+            "writes it for fastText (.ft.bin), and its word vectors in other formats"
         )
 
 

@@ -113,8 +113,7 @@ def print_training(metrics: Mapping[str, Any]) -> None:
     vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
     views = metrics.get("views", {"": metrics}).values()
-    last_losses = [next((loss for loss in reversed(view["loss"]) if loss is not None), None) for view in views]
-    loss = " and ".join(map(format_value, last_losses))
+    loss = " and ".join(map(_last_loss, views))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
         ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
@@ -123,6 +122,11 @@ def print_training(metrics: Mapping[str, Any]) -> None:
     if metrics["pruned"]:
         rows.append(("pruned", f"{pluralise(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
     print_table(rows)
+
+
+def _last_loss(metrics: Mapping[str, Any]) -> str:
+    """Return the loss of the last epoch that was trained."""
+    return format_value(next((loss for loss in reversed(metrics["loss"]) if loss is not None), None))
 
 
 def print_classifier(metrics: Mapping[str, Any]) -> None:
@@ -138,7 +142,7 @@ def print_classifier(metrics: Mapping[str, Any]) -> None:
             (
                 "trained",
                 f"{pluralise(metrics['texts'], 'text')} in {seconds['total']:.1f} s with "
-                f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB, loss {format_value(metrics['loss'][-1])} in the last "
+                f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB, loss {_last_loss(metrics)} in the last "
                 f"epoch{temperature}",
             ),
             ("settings", f"{format_value(brief)}; all: --verbose"),

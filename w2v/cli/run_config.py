@@ -133,7 +133,8 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     settings = config.settings
     views = options.get("views", ViewOptions.views)
     *_, last_view = settings_of_views(views, settings).values()  # with n-grams, if there are two
-    check_effect(last_view, chosen)
+    has_word_ngrams = config.labels is not None and config.labels.word_ngrams > 1
+    check_effect(last_view, chosen.keys() - {"buckets" if has_word_ngrams else ""})
     output = Path(output or default_output(settings, views))
     instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
     files = {"output": output} | {name: given[name] for name in OUTPUTS if given.get(name) and name != "output"}

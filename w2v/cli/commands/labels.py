@@ -38,7 +38,7 @@ OUTPUT = Path(f"model{MODEL_SUFFIX}")
 @options.file_option(
     "-o",
     "--output",
-    help=f"File to write: {MODEL_SUFFIX}, the only format that stores a classifier.  [default: {OUTPUT}]",
+    help=f"File to write: {MODEL_SUFFIX}, the only format that stores every classifier.  [default: {OUTPUT}]",
 )
 @options.file_option("--test", help="Print the scores on this file at the end, as w2v evaluate --labelled does.")
 @options.CLASSIFIER
