@@ -43,7 +43,7 @@ def injector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Po
     [
         ("full", 90, ("refused",)),
         ("memory", 180, ("done", "refused")),
-        ("kill", 180, ("restarted", "resumed")),
+        ("kill", 120, ("restarted", "resumed")),
         ("random", 2, ("killed",)),
         ("signals", 2, ("stopped",)),
         pytest.param("commands", 1000, ("done", "refused"), marks=pytest.mark.slow),

@@ -244,6 +244,7 @@ CALLS = [
         | {
             "--loss sampled | --adaptive-samples": {"adaptive_samples": True},
             "--init old.bin": {"source": "KeyedVectors", "vector_size": 3, "classifier": "embedded"},
+            "--init old.bin | --freeze": {"freeze": "inputs", "classifier": "embedded"},
             "--checkpoint states": {"checkpoint": "states"},
             "--checkpoint states | --checkpoint-every 3s": {"checkpoint_every": "3s"},
             "--ignore-memory": {"ignore_memory": True},
@@ -688,6 +689,7 @@ TESTED_ELSEWHERE = {
         "classify --resume",
         "classify --continue",
         "classify --test",
+        "classify --held-out",
         "classify --verbose",
         "classify --size",
         "predict --explain",
