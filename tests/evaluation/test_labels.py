@@ -61,6 +61,14 @@ def test_scores_of_several_labels_match_scikit_learn(k: int | None, threshold: f
     assert scores.recall == pytest.approx(metrics.recall_score(matrix(block), chosen, average="micro"))
 
 
+def test_labels_of_independent_probabilities_count_if_a_text_lacks_them() -> None:
+    block = Predictions(np.array([[0.9, 0.6, 0.1, 0.2]], np.float32), np.array([0, 2]), np.array([0, 1], np.int32))
+    scores = score_labels(LABELS, [block], None, 0.5, several=True)
+    assert scores.log_loss == pytest.approx(-np.log([0.9, 0.6, 0.9, 0.8]).sum(), rel=1e-5)
+    assert scores.confusion is not None
+    assert scores.confusion.tolist() == np.diag([1, 1, 0, 0]).tolist()  # both labels are right
+
+
 def test_texts_without_words_and_unknown_labels_count_as_wrong() -> None:
     probabilities = np.array([[0.9, 0.1, 0, 0], [np.nan] * 4, [0.2, 0.8, 0, 0]], np.float32)
     scores = score_labels(LABELS, [Predictions(probabilities, np.arange(4), np.array([0, 0, -1], np.int32))])

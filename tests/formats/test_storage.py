@@ -146,6 +146,8 @@ def test_sparse_matrices_are_stored_as_their_values(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found[np.array([2, 0])], dense[[2, 0]])
         np.testing.assert_array_equal(np.asarray(found.take(np.array([3]), 0)), dense[[3]])
         np.testing.assert_array_equal(found[1], dense[1])
+        for part in (slice(None, None, 2), slice(3, 1), slice(None, None, -1), slice(1, 9)):
+            np.testing.assert_array_equal(np.asarray(found[part]), dense[part])
     assert w2v.load(path)["a"].tolist() == [0, 7, 0]
     run("convert", path, path.with_suffix(".txt"))
     np.testing.assert_array_equal(registry.read(path.with_suffix(".txt")).vectors, dense)
@@ -159,6 +161,7 @@ def test_sparse_matrices_are_stored_as_their_values(tmp_path: Path) -> None:
         ("columns", np.array([0, 1, 2], np.int64)),
         ("starts", np.array([0, 2, 1, 3])),
         ("starts", np.array([0, 1, 2, 9])),
+        ("starts", np.array([0, 2**63 - 1, -(2**63), 3])),  # differences of these wrap around
         ("starts", np.array([0, 1, 2, 3], np.int32)),
         ("width", np.array([3, 3])),
         ("width", np.array([-3])),

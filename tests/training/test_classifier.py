@@ -381,6 +381,10 @@ def test_a_direct_model_leaves_out_scores_that_hardly_matter(tmp_path: Path, mon
     assert (tmp_path / "sparse.safetensors").stat().st_size < (tmp_path / "dense.safetensors").stat().st_size / 2
     loaded = w2v.Classifier.load(tmp_path / "sparse.safetensors", mmap=True)
     assert loaded.predict_proba(texts).tobytes() == model.predict_proba(texts).tobytes()
+    with pytest.raises(w2v.SettingsError, match=r"words\.bin: this format cannot store a classifier"):
+        model.save(tmp_path / "words.bin")
+    with pytest.raises(w2v.W2VError, match="several labels, but the classifier to continue was trained with one"):
+        train(["a b", "b c"], [["topic 1", "topic 2"], ["topic 3"]], continue_from=model)
     more = train(texts, labels, continue_from=model, epochs=1, alpha=1e-9)
     np.testing.assert_allclose(more.predict_proba(texts), model.predict_proba(texts), atol=0.05)
 
@@ -451,6 +455,8 @@ def test_a_table_in_memory_has_columns() -> None:
         (["a", "b"], None, {}, "no word begins with __label__: write the labels into the lines"),
         (["a", "b"], ["x", "y"], {"sample_weight": [1.0]}, "1 sample weights, and 2 texts"),
         (["a", "b"], ["x", "y"], {"sample_weight": [1, -1]}, "sample_weight must have one number for each text"),
+        (["a", "b"], ["x", "y"], {"sample_weight": ["a", 1]}, "sample_weight must have one number for each text"),
+        (["a", "b"], ["x", "y"], {"sample_weight": [0, 0]}, "no text with both words and a label and a weight above 0"),
         (["a", "b"], ["x", "y"], {"classifier": "direct", "loss": "hs"}, "classifier direct: it has no loss hs"),
         (["a", "b"], ["x", "y"], {"loss": "mos"}, "loss mos cannot learn labels: choose ova, softmax, hs or ns"),
         (["a", "b"], ["x", "y"], {"min_alpha": 0.1}, "min_alpha needs alpha: the default of alpha is chosen after"),
@@ -463,6 +469,13 @@ def test_wrong_input_has_one_line(texts: Any, labels: Any, settings: dict[str, A
     with pytest.raises(w2v.W2VError, match=message) as error:
         train(texts, labels, **settings)
     assert "\n" not in str(error.value)
+
+
+def test_impossible_thresholds_are_refused() -> None:
+    model = train()
+    for threshold in (2, -0.1, float("nan"), "x"):
+        with pytest.raises(w2v.SettingsError, match=r"threshold is .*: it must be a number from 0 to 1"):
+            model.predict(["a film"], threshold=threshold)  # type: ignore[arg-type]
 
 
 def test_a_given_loss_is_kept() -> None:

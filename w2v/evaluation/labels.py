@@ -73,7 +73,8 @@ class LabelScores(Result):
         macro_f1: The mean F1 of the labels that occur or were predicted.
         accuracy: The share of texts of which the most probable label is a true one.
         interval: The confidence interval of `accuracy`, 95% (Wilson 1927).
-        log_loss: The mean of -ln p of the true labels; None if no text could be predicted.
+        log_loss: The mean of -ln p of the true labels; None if no text could be predicted. If labels have independent
+            probabilities, the mean over texts of the sum of -ln p of their labels and -ln (1 - p) of the others.
         calibration_error: The expected difference between the probability of the best label and how often it is right
             (Guo et al. 2017, equation 3), in CALIBRATION_BINS bins.
         labels: The scores of each label.
@@ -120,7 +121,11 @@ class PairedTest(Result):
 
 
 def score_labels(
-    labels: Sequence[str], blocks: Iterable[Predictions], k: int | None = 1, threshold: float = 0.0
+    labels: Sequence[str],
+    blocks: Iterable[Predictions],
+    k: int | None = 1,
+    threshold: float = 0.0,
+    several: bool = False,
 ) -> LabelScores:
     """Score predictions.
 
@@ -128,6 +133,7 @@ def score_labels(
         labels: The L labels of the model.
         blocks: The predictions for the texts, in blocks.
         k, threshold: Which labels count as predicted: see LabelScores.
+        several: Whether the probabilities of the labels are independent.
 
     Raises:
         W2VError: The blocks have no text.
@@ -153,9 +159,14 @@ def score_labels(
         best = probabilities.argmax(axis=1)
         correct.append(is_true[np.arange(len(best)), best] & has_words)
         best_probabilities.append(np.where(has_words, probabilities.max(axis=1), np.nan))
-        losses.append(-np.log(np.maximum(probabilities[texts, gold], SMALLEST_PROBABILITY))[has_words[texts]])
+        texts, gold = texts[has_words[texts]], gold[has_words[texts]]
+        if several:
+            losses.append(log_losses(probabilities, is_true)[has_words])
+        else:
+            losses.append(-np.log(np.maximum(probabilities[texts, gold], SMALLEST_PROBABILITY)))
         if confusion is not None:
-            np.add.at(confusion, (gold[has_words[texts]], best[texts][has_words[texts]]), 1)
+            predictions = np.where(is_true[texts, best[texts]], gold, best[texts])
+            np.add.at(confusion, (gold, predictions), 1)
     if not sum(map(len, correct)):
         raise W2VError("there are no texts to score: give at least one")
     right, probability, loss = np.concatenate(correct), np.concatenate(best_probabilities), np.concatenate(losses)
@@ -183,6 +194,13 @@ def score_labels(
         confusion=confusion,
         correct=right,
     )
+
+
+def log_losses(probabilities: NDArray[np.float32], is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the log loss of each of N texts whose labels have independent probabilities: (N,)."""
+    right = np.where(is_true, probabilities, 1 - probabilities)
+    losses: NDArray[np.float64] = -np.log(np.maximum(right, SMALLEST_PROBABILITY)).sum(axis=1, dtype=np.float64)
+    return losses
 
 
 def predicted_labels(probabilities: NDArray[np.float32], k: int | None, threshold: float) -> NDArray[np.bool_]:

@@ -92,12 +92,15 @@ class SparseMatrix(CompactMatrix):
         return cls(matrix[rows, columns], columns.astype(np.int32), starts, matrix.shape[1])
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
+        if isinstance(index, slice) and index.step in (None, 1):
             first, end, _ = index.indices(len(self))
+            end = max(first, end)
             chosen = slice(self.starts[first], self.starts[end])
             starts = self.starts[first : end + 1] - self.starts[first]
             return SparseMatrix(self.rows[chosen], self.columns[chosen], starts, self.shape[1])
         numbers = np.arange(len(self))[index]
+        if isinstance(index, slice):
+            return self.take(numbers, 0)
         rows: NDArray[np.float32] = self.sums(
             numbers.ravel(), np.arange(numbers.size + 1), np.ones(numbers.size, np.float32)
         )
@@ -220,7 +223,7 @@ def _sparse_matrix(
         values.dtype != np.float32 or columns.dtype != np.int32 or starts.dtype != np.int64 or width.dtype != np.int64
         or values.ndim != 1 or columns.shape != values.shape
         or starts.ndim != 1 or width.shape != (1,) or not len(starts)
-        or starts[0] != 0 or starts[-1] != len(values) or np.any(np.diff(starts) < 0)
+        or starts[0] != 0 or starts[-1] != len(values) or np.any(starts[1:] < starts[:-1])
         or columns.min(initial=0) < 0 or columns.max(initial=-1) >= width[0]
     ):  # fmt: skip
         raise ValueError(f"the arrays of the sparse matrix {name!r} are inconsistent")

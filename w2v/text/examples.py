@@ -370,23 +370,6 @@ class Features:
         shares: NDArray[Any] = found.counts / np.repeat(totals, np.diff(found.starts))
         return shares.astype(np.float32)
 
-    def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
-        """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
-        words = [word.decode(errors="replace") for word in (*text, SENTENCE_END_WORD)]
-        rows_of_words = self.vocabulary.words.rows_of(Words.of(words)).tolist()
-        hashes, starts, buckets = self.hashes(Words.of(words))
-        row_of_bucket, found = self.row_of_bucket, dict[int, dict[str, None]]()
-        for at, word in enumerate(words):
-            found.setdefault(rows_of_words[at], {})[word] = None
-            for row in row_of_bucket[buckets[starts[at] : starts[at + 1]]].tolist():
-                found.setdefault(row, {})[f"letters of {word}"] = None
-            value = int(hashes[at])
-            for end in range(at + 1, min(at + self.word_ngrams, len(words))):
-                value = (value * NGRAM_MULTIPLIER + int(hashes[end])) % (1 << 64)
-                row = int(row_of_bucket[value % self.bucket_count])
-                found.setdefault(row, {})[" ".join(words[at : end + 1])] = None
-        return {row: " / ".join(names) for row, names in found.items()}
-
     # -- files --------------------------------------------------------------------------------------
 
     @property
@@ -462,6 +445,24 @@ class TextFinder:
         found = RowCounts(*finder.find(ids, self._types, types))
         found.labels[found.labels == unknown] = -1
         return found
+
+    def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
+        """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
+        features, row_of_bucket, found = self._features, self._row_of_bucket, dict[int, dict[str, None]]()
+        names = [word.decode(errors="replace") for word in (*text, SENTENCE_END_WORD)]
+        words = Words.of(names)
+        rows_of_words = self._lookup.rows(words.with_padding(), words.offsets).tolist()
+        hashes, starts, buckets = features.hashes(words)
+        for at, name in enumerate(names):
+            found.setdefault(rows_of_words[at], {})[name] = None
+            for row in row_of_bucket[buckets[starts[at] : starts[at + 1]]].tolist():
+                found.setdefault(row, {})[f"letters of {name}"] = None
+            value = int(hashes[at])
+            for end in range(at + 1, min(at + features.word_ngrams, len(names))):
+                value = (value * NGRAM_MULTIPLIER + int(hashes[end])) % (1 << 64)
+                row = int(row_of_bucket[value % features.bucket_count])
+                found.setdefault(row, {})[" ".join(names[at : end + 1])] = None
+        return {row: " / ".join(named) for row, named in found.items()}
 
 
 def types_of(store: TypeCounts) -> Words:

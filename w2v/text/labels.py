@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, pluralise
+from w2v.errors import SettingsError, W2VError, pluralise, translate_errors
 from w2v.options import check_options, option
 from w2v.settings import MODEL, TEXT, TRAINING
 from w2v.system.files import Errors
@@ -141,11 +141,13 @@ class LabelledTexts:
             texts = (text for _, (text,) in Corpus(texts).cells([column]))
         elif isinstance(texts, str | Mapping | DataFrameLike) or not isinstance(texts, Iterable):
             raise W2VError(f"a list of texts is needed with a list of labels, not {type(texts).__name__}")
-        weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
+        message = "sample_weight must have one number for each text, 0 or more"
+        with translate_errors(message, ValueError, TypeError, to=SettingsError):
+            weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
         if weights is not None and (
             weights.ndim != 1 or not np.all(np.isfinite(weights)) or weights.min(initial=0) < 0
         ):
-            raise SettingsError("sample_weight must have one number for each text, 0 or more")
+            raise SettingsError(message)
         return cls(_rows(texts, labels), weights)
 
     @property

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial, wraps
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import Result
-from w2v.errors import W2VError, translate_errors
+from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
@@ -154,12 +155,14 @@ class Classifier:
     ) -> LabelScores:
         """Compare predictions for N texts with their labels, each a label or a list of labels; see LabelScores."""
         blocks = self.read_predictions(LabelledTexts.of_lists(texts, labels), progress=lambda _: None)
-        return score_labels(self.labels, blocks, **self.limits(k, threshold))
+        return score_labels(self.labels, blocks, **self.limits(k, threshold), several=self.several)
 
     def limits(self, k: int | None = 1, threshold: float | None = None) -> dict[str, Any]:
         """Return the values of `k` and `threshold` that `predict` uses."""
         if k is not None:
             check_whole(1, k=k)
+        if threshold is not None and not (isinstance(threshold, Real) and 0 <= threshold <= 1):
+            raise SettingsError(f"threshold is {threshold!r:.60}: it must be a number from 0 to 1")
         if threshold is not None or not self.several:
             return {"k": k, "threshold": threshold or 0.0}
         return {"k": None if k == 1 else k, "threshold": LIKELY}
@@ -253,7 +256,7 @@ class Classifier:
         number = int(probabilities.argmax()) if label is None else self.labels.index(label)
         parts = self.features.weights(found) * (self.inputs[found.rows] @ self.outputs[number])
         prefix = self.features.label_prefix.encode()
-        names = self.features.names_of_rows([word for word in line.split() if not word.startswith(prefix)])
+        names = self.finder.names_of_rows([word for word in line.split() if not word.startswith(prefix)])
         named = [(names.get(row, "?"), part) for row, part in zip(found.rows.tolist(), parts.tolist(), strict=True)]
         named.sort(key=lambda pair: -abs(pair[1]))
         return Explanation(self.labels[number], float(probabilities[number]), float(parts.sum()), named)
@@ -313,7 +316,9 @@ class Classifier:
     # -- files --------------------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically: .safetensors, or .ft.bin for fastText. Others store only the words.
+        """Write the model to a file, atomically: .safetensors, or .ft.bin for fastText.
+
+        `vectors.save` writes the word vectors in other formats.
 
         Args:
             path: The file; its extension chooses the format.
@@ -321,9 +326,12 @@ class Classifier:
 
         Raises:
             W2VError: The file cannot be written, or it exists and `force` is false.
-            SettingsError: The extension is unknown.
+            SettingsError: The extension is unknown, or the format cannot store a classifier.
         """
-        registry.write(path, self.to_vector_file(), force)
+        content = self.to_vector_file()
+        if "labels" in registry.lost_parts(path, content):
+            raise SettingsError(f"{path}: this format cannot store a classifier: write .safetensors")
+        registry.write(path, content, force)
 
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file: the rows of the words as vectors, and the rest as tensors."""

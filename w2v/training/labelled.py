@@ -64,7 +64,7 @@ def score_file(
             yield Predictions(block.probabilities[has_label], starts, block.labels)
         _check_labels(texts, scored, skipped, labels, model.options.label_prefix)
 
-    return score_labels(model.labels, blocks(), **model.limits(k, threshold))
+    return score_labels(model.labels, blocks(), **model.limits(k, threshold), several=model.several)
 
 
 def read_labelled(texts: Corpus, options: LabelOptions, reading: ReadingOptions) -> tuple[list[str], list[list[str]]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
-from w2v.evaluation.labels import SMALLEST_PROBABILITY
+from w2v.evaluation.labels import SMALLEST_PROBABILITY, log_losses
 from w2v.formats import bfloat16
 from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.kernel.plan import Plan
@@ -45,7 +45,7 @@ MAX_HELD_OUT_SCORES = 1_000_000  # scores of all labels for these texts
 MANY_LABELS = 5000  # from here on, scoring all labels takes too long for most uses
 SMALLEST_SCORE = 1 / 256  # of a direct model, as a share of its largest score: smaller ones become 0 (bench/NOTES.md)
 SCORES_AT_ONCE = 1 << 22
-TEMPERATURES = np.geomspace(0.25, 4, 41)
+TEMPERATURES = np.geomspace(1 / 16, 16, 81)
 BACK_OFF = 4  # after divergence, the learning rate is divided by this
 
 
@@ -105,12 +105,18 @@ class LabelledExamples:
         total, texts, multiple = ranks.allreduce(np.array(own, np.int64)).tolist()
         with ranks.collective_errors():
             if not texts:
-                raise NothingToTrain(f"{text.corpus} has no text with both words and a label")
+                weightless = " and a weight above 0" if weights is not None else ""
+                raise NothingToTrain(f"{text.corpus} has no text with both words and a label{weightless}")
         if zero := 0 if weights is None else int(np.count_nonzero(weights == 0)):
             log.warning("skipped %s of weight 0", pluralise(zero, "text"))
         if skipped := total - texts - zero:
             log.warning("skipped %s without words or without a label", pluralise(skipped, "text"))
         several = bool(multiple or options.several or (isinstance(source, Classifier) and source.several))
+        if several and isinstance(source, Classifier) and isinstance(source.inputs, SparseMatrix):
+            raise NothingToTrain(  # its scores are only right relative to each other
+                f"{text.corpus} has texts with several labels, but the classifier to continue was trained with one for "
+                "each: train a new classifier on all texts"
+            )
         if options.balanced:
             examples = examples.balanced(len(features.labels), ranks.allreduce)
         held_out = None
@@ -257,7 +263,10 @@ class LabelRun(Run):
 
         def accuracy() -> float:
             model = self.view()
-            best = model.probabilities_of(model.pool(held_out)).argmax(axis=1)
+            size = max(1, SCORES_AT_ONCE // len(model.labels))
+            starts = range(0, len(held_out), size)
+            parts = (held_out.part(first, min(first + size, len(held_out))) for first in starts)
+            best = np.concatenate([model.probabilities_of(model.pool(part)).argmax(axis=1) for part in parts])
             right = np.bincount(texts, best[texts] == held_out.labels, len(held_out)) > 0
             return float(right.mean())
 
@@ -310,7 +319,8 @@ class LabelRun(Run):
             return 1.0
         config = replace(self.config, settings=replace(self.settings, stop_early=None))
         trained = min(len(examples) - size, CALIBRATION_TEXTS)
-        labelled = replace(self._labelled, source=None)  # a continued classifier may know the held-out texts
+        source = self._labelled.source  # a continued classifier may know the held-out texts
+        labelled = replace(self._labelled, source=None if isinstance(source, Classifier) else source)
         initial = initialise_labels(config, labelled)
         if self.frozen is not None:
             kept = {"inputs": self.parameters["inputs"][self.frozen]}
@@ -392,9 +402,10 @@ class DistributedLabelRun(LabelRun, DistributedRun):
 
 def _log_loss(model: Classifier, pooled: NDArray[np.float32], examples: Examples) -> float:
     """Return the mean log loss of the labels of examples."""
-    probabilities = np.clip(model.probabilities_of(pooled), SMALLEST_PROBABILITY, 1 - 1e-7)
+    probabilities = model.probabilities_of(pooled)
     texts = np.repeat(np.arange(len(examples)), np.diff(examples.label_starts))
-    total = -np.log(probabilities[texts, examples.labels]).sum()
-    if model.several:  # a label that a text does not have counts, too
-        total -= np.log1p(-probabilities).sum() - np.log1p(-probabilities[texts, examples.labels]).sum()
-    return float(total) / len(examples)
+    if not model.several:
+        return float(-np.log(np.maximum(probabilities[texts, examples.labels], SMALLEST_PROBABILITY)).mean())
+    is_true = np.zeros(probabilities.shape, bool)
+    is_true[texts, examples.labels] = True
+    return float(log_losses(probabilities, is_true).mean())
