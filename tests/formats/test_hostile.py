@@ -3,7 +3,6 @@
 Each kind of file is loaded in two sizes. The memory of libraries, and what any file may take, cancels out.
 """
 
-import bz2
 import json
 import re
 import string
@@ -17,7 +16,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import w2v
-from tests.helpers import assert_memory_grows, assert_refused, memory_of
+from tests.helpers import assert_memory_grows, assert_refused
 from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.native import read_native, write_native
@@ -228,17 +227,6 @@ def test_memory_of_files_is_bounded(tmp_path: Path, attempt: Callable[[str, Path
     assert expected in output
     assert len(output) < 1000
     assert_memory_grows(*found, EXCEPTIONS.get(name, MEMORY_PER_BYTE))
-
-
-def test_streams_that_expand_greatly_are_decompressed_in_pieces() -> None:
-    """Streams of 50 bytes expand to 45 MB each: the size of pieces must not depend on earlier streams."""
-    longest: list[int] = []
-    found, start = [], bz2.compress(np.random.default_rng(1).bytes(400_000))
-    for size in 15_000_000, 45_000_000:
-        pieces = decompress.decompress("text", iter([start + bz2.compress(bytes(size)) * 4]))
-        found.append((size, memory_of(lambda pieces=pieces: longest.append(max(map(len, pieces))))))
-    assert max(longest) <= decompress.PIECE_BYTES
-    assert_memory_grows(*found, 0)
 
 
 def test_a_large_tree_that_is_not_full_is_refused_before_it_is_built(tmp_path: Path) -> None:
