@@ -146,7 +146,7 @@ $(VENV)/.docs: $(VENV)/.built
 	@$(INSTALL) 'w2v[docs]'
 	@touch $@
 
-# Inject system failures and kills, and try forged and fuzzed files, for some hours: make faults KILLS=1000 SECONDS=60
+# Inject system failures and kills, and fuzz files, for some hours: make faults KILLS=1000 SECONDS=60
 KILLS ?= 1000
 SECONDS ?= 60
 faults: $(VENV)/.faults

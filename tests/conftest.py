@@ -27,7 +27,7 @@ assert_modules_of_variant()
 # Tests must not depend on speed, so Hypothesis gets no time limits: a busy machine or a sanitizer can make them slow.
 # By default, each run tries the same examples. HYPOTHESIS_PROFILE=random tries others, and more of them.
 NO_TIME_LIMITS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, max_examples=50, **NO_TIME_LIMITS)
+settings.register_profile("same", derandomize=True, max_examples=30, **NO_TIME_LIMITS)
 settings.register_profile("random", **NO_TIME_LIMITS)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 

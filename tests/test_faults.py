@@ -195,7 +195,7 @@ def test_failure_of_the_fuzzer_is_shown_and_exits_with_1(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     rows = []
     with pytest.raises(SystemExit, match="exit code 1"):
-        rows += run.run_program("fuzz", 1)
+        rows += run.run_fuzzer(1)
     stderr = capfd.readouterr().err
     assert "loaders that failed: a, c" in stderr
     assert "BrokenPipeError" not in stderr

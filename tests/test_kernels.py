@@ -128,7 +128,7 @@ WORD_ROWS = ["ns", "nce", "sampled", "softmax"]
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @pytest.mark.parametrize("loss", WORD_ROWS)
 def test_kernel_equals_loop_with_frozen_outputs(loss: str, model: dict[str, Any]) -> None:
-    for dimensions, window in ((21, 4), *(product([1, 16, 33, 148], [1, 7]) if loss == "ns" else ())):
+    for dimensions, window in ((21, 4), *(((1, 7), (16, 1), (33, 7), (148, 1)) if loss == "ns" else ())):
         arguments = run_arguments(loss, frozen_outputs=True, dimensions=dimensions, window=window, **model)
         assert_equals_loop(arguments, SETS)
 

@@ -6,7 +6,9 @@ from numpy.typing import NDArray
 from w2v.kernel.plan import Plan
 
 LOSS_KINDS: dict[str, dict[str, float]]
+MAX_ADAPTIVE_BATCHES: int
 MAX_CHUNK_SIZE: int
+MAX_INPUTS_PER_STEP: int
 END_OF_SENTENCE: int
 
 def chunk_size(rows: float, width: int, window_size: int) -> int: ...

@@ -88,6 +88,7 @@ def test_words_without_known_ngrams_have_zeros(text: Path) -> None:
     assert not longer["kingdomish"].any()
     whole = w2v.fasttext.train_unsupervised(text, **OPTIONS | {"maxn": 0})
     assert not whole["kingdomish"].any()
+    assert np.allclose(whole.get_sentence_vector("the kingdomish"), unit(whole.get_word_vectors(["the"]))[0], atol=1e-6)
     assert "kingdomish" not in whole
     assert whole.get_subwords("kingdomish")[0] == []
     with pytest.raises(ValueError, match="the model has no n-grams"):

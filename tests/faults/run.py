@@ -63,7 +63,7 @@ TESTS = {
         ],
         "planted or in_place_of",
     ),
-    "memory of every command that opens a model, for files that promise more data than they hold": (
+    "memory of every reader of vectors, for files that promise more data than they hold": (
         ["formats/test_hostile.py"],
         "memory",
     ),
@@ -160,22 +160,17 @@ def compare_workers() -> Iterator[list[Row]]:
     yield rows
 
 
-def run_program(name: str, seconds: int) -> Iterator[list[Row]]:
-    """Run fuzz.py or forge.py, which print a JSON object for each kind of file; yield the rows so far after each."""
-    if name == "fuzz" and not importlib.util.find_spec("atheris"):
+def run_fuzzer(seconds: int) -> Iterator[list[Row]]:
+    """Run fuzz.py, which prints a JSON object for each loader; yield the rows so far after each."""
+    if not importlib.util.find_spec("atheris"):
         print("fuzzing is skipped: it needs atheris, which has no wheel for this Python")
         return
     rows: list[Row] = []
-    for result in json_lines([sys.executable, str(ROOT / f"tests/faults/{name}.py"), str(seconds)]):
-        if name == "fuzz":
-            if result["code"]:  # fuzz.py shows the failure, goes on with the other loaders, and exits with 1
-                continue
-            times = int(result["number_of_executed_units"])
-            rows.append((f"any bytes to the loader: {result['loader']}", times, "loaded or refused in one line"))
-        else:
-            times = result["loaded"] + result["refused"]
-            outcome = f"{result['loaded']:,} loaded, {result['refused']:,} refused in one line"
-            rows.append((f"forged files: {result['kind']}", times, outcome))
+    for result in json_lines([sys.executable, str(ROOT / "tests/faults/fuzz.py"), str(seconds)]):
+        if result["code"]:  # fuzz.py shows the failure, goes on with the other loaders, and exits with 1
+            continue
+        times = int(result["number_of_executed_units"])
+        rows.append((f"any bytes to the loader: {result['loader']}", times, "loaded or refused in one line"))
         yield rows
 
 
@@ -209,12 +204,12 @@ def results_table() -> str:
     return "\n".join(lines)
 
 
-PARTS = [*injection.SCENARIOS, "tests", "power", "workers", "fuzz", "forge"]
+PARTS = [*injection.SCENARIOS, "tests", "power", "workers", "fuzz"]
 # The amount of each part in a short run: the step between calls, the number of stopped runs or power cuts, or the
-# seconds for each kind of file. The part "tests" is left out, because `make test` and `make test-slow` run it.
+# seconds for each loader. The part "tests" is left out, because `make test` and `make test-slow` run it.
 SHORT = {
     "fail": 50, "full": 50, "memory": 60, "kill": 80, "random": 4, "signals": 4, "commands": 200, "commands-memory": 60,
-    "commands-kill": 200, "streams": 8, "power": 1, "workers": 0, "fuzz": 1, "forge": 1,
+    "commands-kill": 200, "streams": 8, "power": 1, "workers": 0, "fuzz": 1,
 }  # fmt: skip
 
 
@@ -228,22 +223,25 @@ def main() -> None:
         help="number of runs to stop at random moments, by SIGKILL and by other signals; a tenth as many power cuts",
     )
     parser.add_argument("--step", type=int, default=1, help="make every N-th call fail")
-    parser.add_argument("--seconds", type=int, default=60, help="seconds of fuzzing and forging, for each kind of file")
+    parser.add_argument("--seconds", type=int, default=60, help="seconds of fuzzing, for each loader")
     parser.add_argument("--short", action="store_true", help="run some of each part, in two to three minutes")
     parser.add_argument("--table", action="store_true", help="only print the table of stored results")
     options = parser.parse_args()
     amounts = dict.fromkeys(PARTS, options.step) | {"random": options.kills, "signals": options.kills}
-    amounts |= {"power": options.kills // 10, "fuzz": options.seconds, "forge": options.seconds}
+    amounts |= {"power": options.kills // 10, "fuzz": options.seconds}
     amounts = SHORT if options.short else amounts
     for part in [] if options.table else options.parts or amounts:
         if part not in amounts:
             parser.error(f"there is no part {part}: choose from {', '.join(amounts)}")
         if part in injection.SCENARIOS:
             results = run_injection(part, amounts[part])
-        elif part in ("fuzz", "forge"):
-            results = run_program(part, amounts[part])
         else:
-            others = {"tests": run_tests, "power": partial(cut_power, amounts[part]), "workers": compare_workers}
+            others = {
+                "tests": run_tests,
+                "power": partial(cut_power, amounts[part]),
+                "workers": compare_workers,
+                "fuzz": partial(run_fuzzer, amounts[part]),
+            }
             results = others[part]()
         version = code_version()
         rows: list[Row] = []

@@ -262,8 +262,8 @@ def test_estimated_memory_is_smaller_than_for_float32(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("options", [each for each in MODELS if "bf16" in LOSSES[each["loss"]].storages], ids=str)
-def test_training_losses_are_close_to_float32(sample: Path, options: dict[str, Any]) -> None:
-    full, half = (w2v.train(sample, **kind, **options, sample=0) for kind in (FLOAT32, BF16))
+def test_training_losses_are_close_to_float32(short_text: Path, options: dict[str, Any]) -> None:
+    full, half = (w2v.train(short_text, **kind, **options, sample=0) for kind in (FLOAT32, BF16))
     assert half.views["words"].inputs.dtype == half.views["words"].outputs.dtype == BFLOAT16
     assert half.metrics["tokens_trained"] == full.metrics["tokens_trained"]
     np.testing.assert_allclose(half.metrics["loss"], full.metrics["loss"], rtol=0.05)

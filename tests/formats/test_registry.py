@@ -53,7 +53,7 @@ def test_content_is_read_back_as_written(tmp_path: Path, extension: str) -> None
 
 @pytest.mark.parametrize(("extension", "words"), [*((end, PLAIN_WORD) for end in COUNTED), (".safetensors", ANY_WORD)])
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_any_words_and_numbers_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, extension: str, words: st.SearchStrategy[str], data: st.DataObject
 ) -> None:

@@ -41,7 +41,7 @@ def installed() -> Iterator[None]:
 
 def run_program(program: str) -> str:
     """Run a program in a process that has imported neither gensim nor w2v.gensim. Return what it prints."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=1000, check=False)
     assert not done.returncode, done.stderr
     return done.stdout
 

@@ -89,8 +89,8 @@ def divergence(true: np.ndarray, model: w2v.Model) -> float:
     "options",
     [
         *({"loss": loss, "model": model} for loss in ("softmax", "class", "hs") for model in ("skipgram", "cbow")),
-        *({"loss": "hs", "tree": "balanced", "model": model} for model in ("skipgram", "cbow")),
-        {"loss": "class", "classes": 20},
+        pytest.param({"loss": "hs", "tree": "balanced"}, marks=pytest.mark.slow),
+        pytest.param({"loss": "class", "classes": 20}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -125,8 +125,7 @@ def test_sampled_softmax_learns_the_conditional_distribution(model: str) -> None
     assert not np.array_equal(few[0].views["words"].inputs, adaptive[0].views["words"].inputs)
 
 
-@pytest.mark.parametrize("negative", [1, 2])
-@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+@pytest.mark.parametrize(("model", "negative"), [("skipgram", 1), ("cbow", 2)])
 def test_negative_sampling_scores_are_at_their_optimum(model: str, negative: int) -> None:
     """The optimum is s = log p − log E[number of times that the word is among the negatives].
 

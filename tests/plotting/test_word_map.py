@@ -64,9 +64,15 @@ def test_labels_are_close_to_their_points() -> None:
         assert 0 < np.linalg.norm(nearest - point) < 0.12 * axes.bbox.width
 
 
-@pytest.mark.parametrize("groups", ["clusters", "frequency", "sections"])
 @pytest.mark.parametrize(
-    ("words", "size", "equal"), [(1, 3, False), (2, 3, False), (3, 1, False), (9, 1, False), (9, 3, True)]
+    ("words", "size", "equal", "groups"),
+    [
+        *((1, 3, False, groups) for groups in ("clusters", "frequency", "sections")),
+        (2, 3, False, "clusters"),
+        (3, 1, False, "frequency"),
+        (9, 1, False, "clusters"),
+        *((9, 3, True, groups) for groups in ("clusters", "frequency")),
+    ],
 )
 def test_models_of_any_size_have_finite_points(words: int, size: int, equal: bool, groups: str, tmp_path: Path) -> None:
     vectors = random_vectors(words, size)

@@ -1,7 +1,6 @@
 """JSON in files is checked before it is used: loaders raise only W2VError, whatever a file contains."""
 
 import json
-import random
 import re
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from tests.faults import forge
 from tests.helpers import assert_one_line
 from w2v.cli import main as cli
 from w2v.errors import W2VError
@@ -42,18 +40,6 @@ def checkpoint_file(text: Path) -> Path:
     folder = text.parent / "states"
     w2v.train(text, checkpoint=folder, min_count=1, vector_size=2, negative=1, epochs=1, workers=1)
     return checkpoint_folder.files(folder)[-1]
-
-
-@pytest.fixture(scope="module")
-def forger(tmp_path_factory: pytest.TempPathFactory) -> forge.Forger:
-    pytest.importorskip("gensim")
-    return forge.Forger(tmp_path_factory.mktemp("forged"))
-
-
-@pytest.mark.parametrize("kind", forge.Forger.KINDS)
-def test_forged_files_are_loaded_or_refused_in_one_line(forger: forge.Forger, kind: str) -> None:
-    found = {forge.check(forger, kind, random.Random(seed)) for seed in range(30)}
-    assert found == ({"loaded"} if kind == "cache" else {"loaded", "refused"})  # a damaged cache is replaced
 
 
 @given(JSON)

@@ -55,7 +55,7 @@ def run_ranks(
     program = [sys.executable, "-c", before + "\n" + PROGRAM, *map(str, arguments)]
     done = subprocess.run(
         [MPIEXEC, "-n", str(size), *program],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=os.environ | environment,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1000, env=os.environ | environment,
     )  # fmt: skip
     assert code is None or done.returncode == code, done.stderr
     return done
@@ -214,7 +214,7 @@ TRAININGS.insert(1, {"loss": "ns", "model": "skipgram", "subwords": "2-3"})
 def test_all_ranks_end_with_the_same_rows(text: Path, options: dict[str, str]) -> None:
     settings = {**options, "min_count": 20 if options["loss"] == "softmax" else 1}
     program = [sys.executable, "-W", "error", "-c", TRAIN_AND_PRINT_CHECKSUMS, str(text), json.dumps(settings)]
-    runs = [subprocess.check_output([MPIEXEC, "-n", "2", *program], text=True, timeout=300) for _ in range(2)]
+    runs = [subprocess.check_output([MPIEXEC, "-n", "2", *program], text=True, timeout=1000) for _ in range(2)]
     one, two = map(json.loads, json.loads(runs[0]))
     assert one == two
     assert one[1] > 0
@@ -373,7 +373,7 @@ def stop_by_signal(text: Path, folder: Path, number: int) -> str:
     with ChildProcess(program, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr.readline() == "copied\n"
         running.send_signal(number)
-        stderr = running.communicate(timeout=120)[1]
+        stderr = running.communicate(timeout=1000)[1]
     assert running.returncode == 128 + number, stderr
     return lines_of_w2v(stderr)
 

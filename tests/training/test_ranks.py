@@ -36,7 +36,7 @@ class Job:
     values: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.barrier = threading.Barrier(self.size, timeout=120)
+        self.barrier = threading.Barrier(self.size, timeout=1000)
 
 
 class FakeComm:

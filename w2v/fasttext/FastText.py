@@ -33,7 +33,7 @@ from w2v.text.words import Words
 from w2v.training.classifier import SCORES_AT_ONCE, Classifier
 from w2v.training.classify import train_classifier
 from w2v.training.train import train
-from w2v.vectors.cosines import lengths, unit
+from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
 BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end of a line
@@ -262,19 +262,20 @@ class _FastText:
         if self._classifier:
             pooled: Floats = self._classifier.pooled(self._find([text]))[0]
             return pooled
-        row_of, vectors, norms = self._wv.key_to_index, self._wv.vectors, self._wv.norms
-        total, counted = np.zeros(vectors.shape[1], np.float32), 0
-        for word in WORD.findall(text):
-            row = row_of.get(word)
-            if row is None:
-                vector = self.get_word_vector(word)
-                norm = lengths(vector[np.newaxis])[0]
-            else:
-                vector, norm = vectors[row], norms[row]
-            if norm > 0:
-                total += vector / norm
-                counted += 1
-        return total / np.float32(max(1, counted))
+        words, row_of = WORD.findall(text), self._wv.key_to_index
+        rows = [row_of.get(word, -1) for word in words]
+        if not rows:
+            return np.zeros(self.get_dimension(), np.float32)
+        vectors, norms = self._wv.vectors.take(rows, axis=0), self._wv.norms.take(rows)
+        for place in [place for place, row in enumerate(rows) if row < 0]:
+            vectors[place] = self.get_word_vector(words[place])
+            norms[place] = np.linalg.norm(vectors[place])
+        counted = int(np.count_nonzero(norms))
+        if counted < len(rows):
+            norms[norms == 0] = np.inf  # these words add nothing
+        norms *= max(1, counted)
+        mean: Floats = np.reciprocal(norms) @ vectors
+        return mean
 
     def get_sentence_vectors(self, texts: Sequence[str]) -> Floats:
         """Return the vectors of n lines, (n, D); see get_sentence_vector. fastText lacks this method."""

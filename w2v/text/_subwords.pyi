@@ -1,3 +1,5 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,7 @@ def sum_sparse_rows(
     weights: NDArray[np.float32],
 ) -> NDArray[np.float32]: ...
 
+@final
 class TypeRows:
     def __init__(
         self,
@@ -34,6 +37,7 @@ class TypeRows:
         rows: NDArray[np.int32],
     ) -> None: ...
 
+@final
 class TextRows:
     row_count: int
     def __init__(self, word_ngrams: int, row_of_bucket: NDArray[np.int32], row_count: int, add: bool) -> None: ...

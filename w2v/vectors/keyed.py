@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol, Self, TypeGuard, cast, get_args
 
 import numpy as np
@@ -26,7 +26,7 @@ from w2v.progress import Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike
 from w2v.text._text import Lookup
-from w2v.text.normalise import Normaliser
+from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import INTEGER, Words, as_list, is_number
 from w2v.vectors.cosines import EPSILON, Floats, cosine, cosines, lengths, unit
@@ -38,6 +38,11 @@ Key = str | int | NDArray[Any]  # a word, the number of an item, or a vector
 Keys = Key | Sequence[Key | tuple[Key, float]]  # a tuple is a key and its weight
 
 SHOWN_WORDS = 10  # rows of the table in a notebook
+
+
+@cache  # evaluation splits one word at a time
+def _normaliser(options: TextOptions) -> Normaliser:
+    return Normaliser(options)
 
 
 class KeyedVectors:
@@ -165,7 +170,7 @@ class KeyedVectors:
 
         Only the native format stores these options. Without them, words are separated by spaces.
         """
-        return Normaliser(self.header.text).words(text)
+        return _normaliser(self.header.text).words(text)
 
     @cached_property
     def ngrams(self) -> Ngrams | None:
