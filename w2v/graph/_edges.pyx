@@ -10,7 +10,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 from w2v.formats._formats cimport parse_number
-from w2v.graph.rows cimport find_neighbour
 from w2v.text._text cimport FIRST_TYPE
 
 import numpy as np
@@ -64,38 +63,44 @@ cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t del
     return field
 
 
-def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
-    """Split whole lines into edges. Empty lines and lines that begin with # or % are skipped. The GIL is released.
+def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, int second, int third, bint weighted):
+    """Split whole lines into edges or adjacency lists. Empty lines and lines that begin with # or % are skipped.
+
+    The GIL is released.
 
     Args:
         text: The lines, as bytes, because the parser of numbers reads a zero byte after them.
         delimiter: The character between fields, or 0 for any run of white space.
-        weighted: Whether the third field of a line is the weight of its edge.
+        fields: The number of fields of each line. 0 if lines are adjacency lists, whose fields are all nodes.
+        first, second: The positions of the fields of an edge with its nodes.
+        third: The position of the field with its weight, which must be a number; negative without weights.
+        weighted: Whether the weights are used, so they must not be negative.
 
     Returns:
-        The names of the two nodes of each edge, end to end: their bytes, uint8 (n,), and offsets, int64
-        (2 · edges + 1,). The weights of the edges, float32 (edges,), or None.
+        The names of the nodes of all lines, end to end, in the order of the text: their bytes, uint8 (n,), and
+        offsets, int64 (names + 1,). The number of names in each line, int64 (lines,). The weights, float32 (lines,) or
+        empty.
 
     Raises:
-        BadLine: If a line has fewer fields or if its weight is not a positive number.
+        BadLine: If a line has another number of fields, a node without a name, or a weight that is not a number.
     """
     cdef int64_t size = len(text), lines = text.count(b"\n") + 1
     cdef uint8_t[::1] names = np.empty(size + 1, np.uint8)  # + 1, since an empty array has no address
-    cdef int64_t[::1] offsets = np.zeros(2 * lines + 1, np.int64)
-    cdef uint8_t *to = &names[0]
+    cdef int64_t[::1] offsets = np.zeros((2 * lines if fields else size // 2 + 1) + 1, np.int64)
+    cdef int64_t[::1] lengths = np.zeros(lines, np.int64)
+    cdef float[::1] weights = np.empty(lines if third >= 0 else 0, np.float32)
     cdef const uint8_t *begin = text
-    cdef float[::1] weights = np.empty(lines if weighted else 0, np.float32)
     cdef const uint8_t *line = begin
+    cdef const uint8_t *stop = begin + size
     cdef const uint8_t *end
     cdef const uint8_t *at
-    cdef const uint8_t *stop = begin + size
-    cdef int64_t edges = 0, length = 0
+    cdef int64_t found = 0, count = 0, used = 0, length
     cdef int k
-    cdef float weight = 0
-    cdef Field[3] fields
+    cdef float weight
+    cdef Field field
     cdef const char *problem = NULL
     with nogil:
-        while line < stop and problem == NULL:
+        while line < stop:
             end = <const uint8_t *>memchr(line, c"\n", stop - line)
             if end == NULL:
                 end = stop
@@ -105,33 +110,38 @@ def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
             if at == end or at[0] == c"#" or at[0] == c"%":
                 line = end + 1
                 continue
-            at = line
-            for k in range(3 if weighted else 2):
-                if at == NULL:
-                    problem = "weight" if k == 2 else "field"
+            at, k = line, 0
+            while at != NULL:
+                field = next_field(&at, end, delimiter)
+                length = field.end - field.start
+                if fields == 0 or k == first or k == second:
+                    if length == 0:
+                        problem = "empty"
+                        break
+                    memcpy(&names[used], field.start, length)
+                    used += length
+                    count += 1
+                    offsets[count] = used
+                    lengths[found] += 1
+                elif k == third:
+                    if parse_number(field.start, 0, length, &weight) != length:
+                        problem = "number"
+                    elif weighted and not 0 <= weight < INFINITY:
+                        problem = "number"
+                    weights[found] = weight
+                k += 1
+                if k == fields:
                     break
-                fields[k] = next_field(&at, end, delimiter)
-                if fields[k].start == fields[k].end:
-                    problem = "empty"
-                    break
+            if problem == NULL and fields and (k != fields or at != NULL):
+                problem = "fields"
             if problem != NULL:
                 break
-            if weighted:
-                size = fields[2].end - fields[2].start
-                if parse_number(fields[2].start, 0, size, &weight) != size or not 0 <= weight < INFINITY:
-                    problem = "number"
-                    break
-                weights[edges] = weight
-            for k in range(2):
-                memcpy(to + length, fields[k].start, fields[k].end - fields[k].start)
-                length += fields[k].end - fields[k].start
-                offsets[2 * edges + k + 1] = length
-            edges += 1
+            found += 1
             line = end + 1
     if problem != NULL:
         raise BadLine(line - begin, problem.decode())
-    found_weights = np.asarray(weights)[:edges] if weighted else None
-    return np.asarray(names)[:length], np.asarray(offsets)[:2 * edges + 1], found_weights
+    found_weights = np.asarray(weights)[:found]
+    return np.asarray(names)[:used], np.asarray(offsets)[:count + 1], np.asarray(lengths)[:found], found_weights
 
 
 def count_degrees(const uint32_t[::1] ids not None, int64_t[::1] degrees not None, bint directed):
@@ -266,30 +276,3 @@ def close_gaps(const int64_t[::1] indptr not None, uint32_t[::1] neighbours not 
             to += degrees[node]
             starts[node + 1] = to
     return np.asarray(starts)
-
-
-def is_symmetric(const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None, const float[::1] weights):
-    """Return whether each edge also exists in the other direction, with the same weight. Rows must be sorted."""
-    cdef int64_t node, i, start, at
-    cdef bint symmetric = True
-    with nogil:
-        for node in range(indptr.shape[0] - 1):
-            for i in range(indptr[node], indptr[node + 1]):
-                start = indptr[neighbours[i]]
-                at = find_neighbour(&neighbours[0] + start, indptr[neighbours[i] + 1] - start, <uint32_t>node)
-                if at < 0 or (weights is not None and weights[start + at] != weights[i]):
-                    symmetric = False
-                    break
-            if not symmetric:
-                break
-    return symmetric
-
-
-def count_loops(const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None):
-    """Return the number of edges from a node to itself."""
-    cdef int64_t node, i, loops = 0
-    with nogil:
-        for node in range(indptr.shape[0] - 1):
-            for i in range(indptr[node], indptr[node + 1]):
-                loops += neighbours[i] == node
-    return loops
