@@ -217,12 +217,12 @@ def test_several_edge_lists_are_one_graph(tmp_path: Path) -> None:
         ("a,b\n,c\n", {}, "edges, line 2: ',c' has an empty field"),
         ("a,b\n", {"edges": "a,c"}, "edges, line 1: 0 columns are named 'c': a, b"),
         ("a,b\n", {"edges": "1,3"}, "edges, line 1 has 2 fields: it has no column 3"),
-        ("a\n", {"edges": "1,2", "graph_format": "adjlist"}, "adjlist has no columns to choose from"),
+        ("a\n", {"edges": "1,2", "graph_format": "adjlist"}, "the format adjlist has no columns: leave out --edges"),
         ("a\n", {"weighted": True, "graph_format": "adjlist"}, "adjacency lists have no weights"),
         (b"a b\nb c\nb \xff\n", {}, "edges, line 3: 'b \ufffd' is not UTF-8"),
         ('"a,b\n', {}, "edges, line 1: 'a,b' has only one field"),
-        ('"a\nb",c\n', {"delimiter": "comma"}, "edges, line 1"),
-        ('a,b\n"a""b"x,c\n', {}, "edges, line 2: its quotation marks cannot be read"),
+        ('a,b\n"a\nb",c\n', {}, "edges, line 2: '\"a' has quotation marks"),
+        ('a,b\n"a""b"x,c\n', {}, 'edges, line 2: \'"a""b"x,c\' has quotation marks that do not match'),
         (b"PAR1\x15" + bytes(99), {}, "edges is a table of Parquet or Arrow: save its edges as CSV"),
         (b"ARROW1\0\0" + bytes(99), {}, "edges is a table of Parquet or Arrow"),
         (b"\x03\x01 \0\n\xff", {}, "edges is binary, not text"),
@@ -238,6 +238,8 @@ def test_several_edge_lists_are_one_graph(tmp_path: Path) -> None:
         ("graph [\n  node [\n", {}, "edges cannot be read as gml;"),
         ('{"source": 1}\n{"source": 1}\n', {}, "edges cannot be read as json; --format names another format"),
         ('{"nodes": [], "edges": []}', {"bipartite": True}, "leave out --bipartite"),
+        ('{"nodes": [], "edges": []}', {"delimiter": "tab"}, "the format json has no columns"),
+        ("a b\n", {"graph_format": "metis"}, "graph_format 'metis': choose from edges"),
     ],
 )
 def test_bad_lines_are_refused_with_file_and_line(
@@ -262,7 +264,7 @@ def test_headers_are_not_edges(text: str, line: int, tmp_path: Path, caplog: pyt
     graph = read(tmp_path / "edges", text)
     found = [record.getMessage() for record in caplog.records if "is a header" in record.getMessage()]
     assert len(found) == bool(line)
-    assert all(f"edges, line {line} is a header: the nodes are in the columns" in message for message in found)
+    assert all(f"edges, line {line} is a header, and its nodes are" in message for message in found)
     assert graph.nodes == (2 if line else len({*text.replace(",", " ").split()}))
 
 

@@ -4,7 +4,15 @@ import numpy.typing as npt
 class BadLine(Exception): ...
 
 def split_edges(
-    text: bytes, delimiter: int, fields: int, first: int, second: int, third: int, weighted: bool
+    text: bytes,
+    delimiter: int,
+    fields: int,
+    first: int,
+    second: int,
+    third: int,
+    weighted: bool,
+    left: bytes,
+    right: bytes,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
 def count_degrees(ids: npt.NDArray[np.uint32], degrees: npt.NDArray[np.int64], directed: bool) -> None: ...
 def scatter(

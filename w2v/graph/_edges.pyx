@@ -24,8 +24,9 @@ class BadLine(Exception):
 
 
 cdef struct Field:
-    const uint8_t *start
+    const uint8_t *start  # NULL if its quotation marks do not match
     const uint8_t *end
+    bint quoted
 
 
 cdef inline bint is_space(uint8_t byte) noexcept nogil:
@@ -35,14 +36,15 @@ cdef inline bint is_space(uint8_t byte) noexcept nogil:
 cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t delimiter) noexcept nogil:
     """Return the next field of a line without the white space around it, and move `at` behind its delimiter.
 
-    After the last field, `at` is NULL.
+    After the last field, `at` is NULL. If the delimiter is a comma or semicolon, a field may have quotation marks
+    around it, and two of them inside stand for one.
     """
     cdef Field field
     cdef const uint8_t *stop = at[0]
+    while stop < end and is_space(stop[0]) and stop[0] != delimiter:
+        stop += 1
+    field.start, field.quoted = stop, False
     if delimiter == WHITE_SPACE:
-        while stop < end and is_space(stop[0]):
-            stop += 1
-        field.start = stop
         while stop < end and not is_space(stop[0]):
             stop += 1
         field.end = stop
@@ -50,20 +52,42 @@ cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t del
             stop += 1
         at[0] = stop if stop < end else NULL
         return field
-    field.start = stop
-    stop = <const uint8_t *>memchr(stop, delimiter, end - stop)
-    if stop == NULL:
-        stop = end
+    if stop < end and stop[0] == c'"' and (delimiter == c"," or delimiter == c";"):
+        stop += 1
+        while stop < end and (stop[0] != c'"' or (stop + 1 < end and stop[1] == c'"')):
+            stop += 2 if stop[0] == c'"' else 1
+        field = Field(field.start + 1, stop, True)
+        stop += 1
+        while stop < end and is_space(stop[0]):
+            stop += 1
+        if field.end >= end or (stop < end and stop[0] != delimiter):
+            field.start = NULL
+    else:
+        stop = <const uint8_t *>memchr(stop, delimiter, end - stop)
+        if stop == NULL:
+            stop = end
+        field.end = stop
+        while field.end > field.start and is_space((field.end - 1)[0]):
+            field.end -= 1
     at[0] = stop + 1 if stop < end else NULL
-    field.end = stop
-    while field.start < field.end and is_space(field.start[0]):
-        field.start += 1
-    while field.end > field.start and is_space((field.end - 1)[0]):
-        field.end -= 1
     return field
 
 
-def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, int second, int third, bint weighted):
+cdef inline int64_t copy_field(uint8_t *to, Field field) noexcept nogil:
+    """Copy a field, and return the number of bytes written."""
+    cdef int64_t length = field.end - field.start, written = 0, i = 0
+    if not field.quoted:
+        memcpy(to, field.start, length)
+        return length
+    while i < length:
+        to[written] = field.start[i]
+        written += 1
+        i += 2 if field.start[i] == c'"' else 1
+    return written
+
+
+def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, int second, int third, bint weighted,
+                bytes left not None, bytes right not None):
     """Split whole lines into edges or adjacency lists. Empty lines and lines that begin with # or % are skipped.
 
     The GIL is released.
@@ -75,6 +99,7 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
         first, second: The positions of the fields of an edge with its nodes.
         third: The position of the field with its weight, which must be a number; negative without weights.
         weighted: Whether the weights are used, so they must not be negative.
+        left, right: The prefixes of the first and of the other nodes of each line.
 
     Returns:
         The names of the nodes of all lines, end to end, in the order of the text: their bytes, uint8 (n,), and
@@ -85,8 +110,13 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
         BadLine: If a line has another number of fields, a node without a name, or a weight that is not a number.
     """
     cdef int64_t size = len(text), lines = text.count(b"\n") + 1
-    cdef uint8_t[::1] names = np.empty(size + 1, np.uint8)  # + 1, since an empty array has no address
-    cdef int64_t[::1] offsets = np.zeros((2 * lines if fields else size // 2 + 1) + 1, np.int64)
+    cdef int64_t most = 2 * lines if fields else size // 2 + 1  # names
+    # + 1, since an empty array has no address
+    cdef uint8_t[::1] names = np.empty(size + most * max(len(left), len(right)) + 1, np.uint8)
+    cdef int64_t[::1] offsets = np.zeros(most + 1, np.int64)
+    cdef const char *prefixes[2]
+    cdef int64_t[2] sizes = [len(left), len(right)]
+    prefixes[0], prefixes[1] = left, right
     cdef int64_t[::1] lengths = np.zeros(lines, np.int64)
     cdef float[::1] weights = np.empty(lines if third >= 0 else 0, np.float32)
     cdef const uint8_t *begin = text
@@ -114,12 +144,13 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
             while at != NULL:
                 field = next_field(&at, end, delimiter)
                 length = field.end - field.start
+                if field.start == NULL or (length == 0 and (fields == 0 or k == first or k == second)):
+                    problem = "empty" if field.start else "quotes"
+                    break
                 if fields == 0 or k == first or k == second:
-                    if length == 0:
-                        problem = "empty"
-                        break
-                    memcpy(&names[used], field.start, length)
-                    used += length
+                    memcpy(&names[used], prefixes[k != first], sizes[k != first])
+                    used += sizes[k != first]
+                    used += copy_field(&names[used], field)
                     count += 1
                     offsets[count] = used
                     lengths[found] += 1

@@ -46,16 +46,14 @@ def detect_format(name: str, head: bytes) -> str:
     return next(by_content, None) or next(by_extension, "edges")
 
 
-def read_with_library(
-    kind: str, where: str, content: bytes, *, weighted: bool, directed: bool, bipartite: bool
-) -> Graph:
+def read_with_library(kind: str, where: str, content: bytes, *, bipartite: bool, **options: bool) -> Graph:
     """Read a graph with networkx or scipy.
 
     Args:
         kind: The format of the file.
         where: The file, for messages.
         content: The whole file, decompressed.
-        weighted, directed, bipartite: See `Graph.of`.
+        bipartite, options: See `Graph.of`.
 
     Raises:
         W2VError: If a package is missing, or if the file is not a graph in this format.
@@ -74,16 +72,16 @@ def read_with_library(
     if kind == "mtx" and max(source.shape) > max(MANY_NODES, len(content)):
         raise W2VError(f"{where}: refused: it declares {max(source.shape):,} rows in {len(content):,} bytes")
     first = 0 if kind == "npz" else 1
-    graph = Graph.of(source, weighted=weighted, directed=directed, bipartite=bipartite, where=where, first=first)
+    graph = Graph.of(source, bipartite=bipartite, where=where, first=first, **options)
     if names is not None:
         if len(names) != graph.nodes:
             raise W2VError(f"{where}: {len(names):,} IDs for {graph.nodes:,} nodes")
-        graph.names = named_once(where, map(str, names))
-        graph.key_type = "int" if isinstance(names[0], int) else "str"
+        graph.names = named_once(where, names.astype(str).tolist())
+        graph.key_type = "int" if names.dtype.kind in "iu" else "str"
     return graph
 
 
-def _read_npz(stream: BytesIO) -> tuple[Any, list[Any] | None]:
+def _read_npz(stream: BytesIO) -> tuple[Any, Any]:
     """Return a matrix from scipy.sparse.save_npz, or one from PecanPy and the names of its nodes."""
     from scipy import sparse
 
@@ -91,7 +89,7 @@ def _read_npz(stream: BytesIO) -> tuple[Any, list[Any] | None]:
         if "IDs" in arrays:
             parts = (arrays["data"], arrays["indices"].astype(np.int64), arrays["indptr"].astype(np.int64))
             nodes = len(parts[2]) - 1
-            return sparse.csr_array(parts, shape=(nodes, nodes)), arrays["IDs"].tolist()
+            return sparse.csr_array(parts, shape=(nodes, nodes)), arrays["IDs"]
     stream.seek(0)
     return sparse.load_npz(stream), None
 

@@ -160,7 +160,9 @@ class Graph:
         names = Words(*decimal_words(np.arange(first, first + shape[0])))
         if bipartite:
             edges[:, 1] += np.uint32(shape[0])
-            names = names_of_two_kinds(names, range(first, first + shape[1]), TWO_KINDS)
+            names = Words.of(
+                f"{kind}:{first + row}" for kind, size in zip(TWO_KINDS, shape, strict=True) for row in range(size)
+            )
         key_type: KeyType = "str" if bipartite else "int"
         return cls.from_blocks([(edges.ravel(), weights)], names, directed=directed, key_type=key_type)
 
@@ -169,8 +171,9 @@ class Graph:
         nodes = list(source)
         if not nodes:
             raise W2VError(f"{where} has no nodes")
-        key_type: KeyType = "int" if all(isinstance(node, int | np.integer) for node in nodes) else "str"
-        if key_type == "int" and (large := [node for node in nodes if not is_number(node)]):
+        key_type: KeyType = "int" if all(map(is_number, nodes)) else "str"
+        large = [node for node in nodes if isinstance(node, int) and not isinstance(node, bool) and not is_number(node)]
+        if large:
             raise W2VError(
                 f"{where}: the node {large[0]!s:.60} has more than 64 bits: give nodes other names, such as texts with "
                 "networkx.relabel_nodes(graph, str)"
@@ -201,11 +204,6 @@ def is_networkx(source: object) -> bool:
 def _is_from(source: object, package: str, method: str) -> bool:
     packages = {kind.__module__ for kind in type(source).__mro__}
     return any(name == package or name.startswith(f"{package}.") for name in packages) and hasattr(source, method)
-
-
-def names_of_two_kinds(left: Iterable[object], right: Iterable[object], kinds: tuple[str, str]) -> Words:
-    """Return the names of two kinds of nodes, such as left:1 and right:1, which keep equal names apart."""
-    return Words.of(f"{kind}:{name}" for kind, names in zip(kinds, (left, right), strict=True) for name in names)
 
 
 def named_once(where: str, names: Iterable[str]) -> Words:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.graph._edges import BadLine, split_edges
 from w2v.graph.formats import LINES, GraphFormat, detect_format, read_with_library
-from w2v.graph.graph import TWO_KINDS, Graph, names_of_two_kinds, note_unused_weights
+from w2v.graph.graph import TWO_KINDS, Graph, note_unused_weights
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
 from w2v.settings import GRAPH
@@ -44,7 +44,6 @@ BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 20
 SAMPLE_LINES = 100  # number of edges from which the columns of a file are recognised
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ","}  # names of delimiters for --delimiter
-UNIT_SEPARATOR = "\x1f"  # between the fields of CSV whose quotation marks were removed
 KONECT = re.compile(rb"%\s*(sym|asym|bip)\s")  # the first line of a file of the KONECT project
 NOT_AN_EDGE = re.compile(rb"(?m)^(?![ea][ \t]).*$")  # in a DIMACS file
 ATTRIBUTES = re.compile(rb"(?m)\{.*\}(?=\s*$)")  # of an edge, as networkx writes them
@@ -52,9 +51,11 @@ END_NAMES = (("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "no
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 NAME_COLUMNS = "name the columns of the nodes, such as --edges 1,3, or for adjacency lists add --format adjlist"
+EDGE_LIST = "write an edge on each line, two nodes with a tab between them"
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
     "fields": f"has {{found}}, and the first line has {{fields}}: {NAME_COLUMNS}",
     "number": f"has a weight that is not a number from 0 to 3.4e38: {NAME_COLUMNS}",
+    "quotes": "has quotation marks that do not match: write tabs between names without them",
     "empty": "has an empty field: give each node a name, or name another --delimiter",
 }
 
@@ -179,6 +180,7 @@ class _Layout(NamedTuple):
         fields: The number of fields of each line; 0 in adjacency lists.
         columns: The positions of the two nodes and of the weight; -1 for no weight.
         has_attributes: Whether lines end with the attributes of the edge, as networkx writes them.
+        prefixes: What precedes the names of the first and of the second nodes; empty unless the graph is bipartite.
     """
 
     kind: str
@@ -186,6 +188,7 @@ class _Layout(NamedTuple):
     fields: int
     columns: tuple[int, int, int]
     has_attributes: bool
+    prefixes: tuple[bytes, bytes]
 
 
 class _Block(NamedTuple):
@@ -203,8 +206,7 @@ class _Reader:
     def __init__(self, corpus: Corpus, options: GraphOptions, workers: int, progress: Report | None) -> None:
         self.corpus, self.options, self.workers = corpus, options, workers
         self.weighted = options.weighted or (options.edges or "").count(",") == 2
-        self.bipartite, self.kinds = options.bipartite, TWO_KINDS
-        self.has_unused_weights, self.first_row = False, [""]
+        self.has_noted, self.first_row = False, [""]
         self.meter, self.total, self.done = Meter(progress, "read"), corpus.total_bytes, 0
         self.types = Types()
 
@@ -213,10 +215,9 @@ class _Reader:
         opened = map(self._open, self.corpus.files)
         first = next(opened)
         if first.kind not in LINES:
-            return read_with_library(
-                first.kind, first.name, b"".join(first.chunks),
-                weighted=self.weighted, directed=self.options.directed, bipartite=self.bipartite,
-            )  # fmt: skip
+            content = b"".join(first.chunks)
+            chosen = {name: getattr(self.options, name) for name in ("weighted", "directed", "bipartite")}
+            return read_with_library(first.kind, first.name, content, **chosen)
         edges: list[tuple[NDArray[np.uint32], NDArray[np.float32] | None]] = []
         blocks = self._blocks(itertools.chain([first], opened))
         for block, scanned, weights in map_in_order(self._scan, blocks, self.workers):
@@ -233,21 +234,15 @@ class _Reader:
             np.cumsum(np.append(0, self.types.lengths()[FIRST_TYPE:])),
         )
         self._refuse_metis(names)
-        if self.bipartite:
-            names = _divide(edges, names, self.kinds)
         return Graph.from_blocks(edges, names, directed=self.options.directed, workers=self.workers)
 
     def _refuse_metis(self, names: Words) -> None:
         """Raise W2VError if the first line counts nodes and edges, and the other lines are numbers of neighbours."""
-        sizes = [int(field) for field in self.first_row if field.isdecimal()]
-        fields = int(self.types.counts()[FIRST_TYPE:].sum())
-        if len(sizes) != 2 or fields != 2 + 2 * sizes[1] or self.options.graph_format == "edges":
-            return
-        if {*names} - {self.first_row[1]} <= {str(number) for number in range(1, sizes[0] + 1)}:
-            raise W2VError(
-                f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: convert it to an edge list, "
-                "or add --format edges if it is one"
-            )
+        if len(self.first_row) == 2 and all(field.isdecimal() for field in self.first_row):
+            nodes, edges = map(int, self.first_row)
+            has_fields = int(self.types.counts()[FIRST_TYPE:].sum()) == 2 + 2 * edges
+            if has_fields and {*names} <= {self.first_row[1], *map(str, range(1, nodes + 1))}:
+                raise W2VError(f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: {EDGE_LIST}")
 
     def _open(self, path: str) -> _File:
         """Open a file and recognise its format."""
@@ -263,9 +258,9 @@ class _Reader:
         else:
             head = text_start(name, head)
         if kind == "metis":
-            raise W2VError(f"{name} is a METIS file, which w2v does not read: convert it to an edge list")
-        if kind != "edges" and self.options.edges:
-            raise W2VError(f"{name}: the format {kind} has no columns to choose from: leave out --edges (edges)")
+            raise W2VError(f"{name} is a METIS file, which w2v does not read: {EDGE_LIST}")
+        if (kind != "edges" and self.options.edges) or (kind not in LINES and self.options.delimiter):
+            raise W2VError(f"{name}: the format {kind} has no columns: leave out --edges and --delimiter")
         if kind == "adjlist" and self.weighted:
             raise W2VError(f"{name}: adjacency lists have no weights: leave out --weighted (weighted)")
         return _File(name, kind, itertools.chain([head], chunks))
@@ -323,33 +318,28 @@ class _Reader:
             return None, text
         at = f"{name}, line {lines[0][0]}"
         has_attributes = ATTRIBUTES.search(lines[0][1]) is not None
-        sample = [ATTRIBUTES.sub(_weight_of, row).decode(errors="replace") for _, row in lines]
+        sample = [ATTRIBUTES.sub(lambda match: _weight_in(match[0]), row).decode(errors="replace") for _, row in lines]
         delimiter = self._delimiter(at, sample[0])
         rows = [_fields(row, delimiter) for row in sample]
-        if kind == "adjlist":
-            self.first_row = rows[0]
-            return _Layout(kind, delimiter, 0, (0, 1, -1), False), text
-        if konect := KONECT.match(text):
-            self.bipartite |= konect[1] == b"bip"
-        else:
-            self.first_row = rows[0]
-        if kind == "dimacs":
-            columns, is_header = [1, 2, 3][: len(rows[0]) - 1], False
-        else:
-            columns, is_header = self._columns(at, rows, konect is not None)
-        third = columns[2] if len(columns) > 2 else -1
+        konect = KONECT.match(text)
+        columns, is_header = self._columns(at, kind, rows, konect is not None)
+        first, second, third = [*columns, -1][:3]
         if self.weighted and third < 0:
             raise W2VError(f"{at}: {sample[0][:60]!r} has no weight: leave out --weighted, or give edges a third field")
-        shown = rows[is_header:][0] if rows[is_header:] else []
-        is_used = self.weighted or (has_attributes and b"weight" not in text)
-        if third >= 0 and not is_used and not self.has_unused_weights and NUMBER.fullmatch(shown[third]):
+        has_weights = any(NUMBER.fullmatch(row[third]) for row in rows[is_header:] if 0 <= third < len(row))
+        if has_weights and not self.weighted and not (has_attributes and b"weight" not in text) and not self.has_noted:
             note_unused_weights(name)
-            self.has_unused_weights = True
+            self.has_noted = True
+        if konect is None:
+            self.first_row = rows[0]
+        prefixes = b"", b""
+        if self.options.bipartite or (konect and konect[1] == b"bip"):
+            kinds = (rows[0][first], rows[0][second]) if is_header else TWO_KINDS
+            prefixes = f"{kinds[0]}:".encode(), f"{kinds[1]}:".encode()
         if is_header:
-            kinds = rows[0][columns[0]], rows[0][columns[1]]
-            self.kinds = kinds if kinds[0] != kinds[1] else self.kinds
             text = text.replace(lines[0][1], b"", 1)
-        return _Layout(kind, delimiter, len(rows[0]), (columns[0], columns[1], third), has_attributes), text
+        fields = 0 if kind == "adjlist" else len(rows[0])
+        return _Layout(kind, delimiter, fields, (first, second, third), has_attributes, prefixes), text
 
     def _delimiter(self, at: str, line: str) -> str:
         """Return the chosen delimiter, or the one in the first edge of a file."""
@@ -360,13 +350,15 @@ class _Reader:
             raise W2VError(f"{at} has a comma and a semicolon: name the character between its fields with --delimiter")
         return found[0] if found else " "
 
-    def _columns(self, at: str, rows: list[list[str]], is_konect: bool) -> tuple[list[int], bool]:
+    def _columns(self, at: str, kind: str, rows: list[list[str]], is_konect: bool) -> tuple[list[int], bool]:
         """Return the positions of the two nodes and possibly the weight, and whether the first row is a header.
 
         Raises:
             W2VError: If they are not clear.
         """
         names = rows[0]
+        if kind != "edges":
+            return ([0, 1] if kind == "adjlist" else [1, 2, 3][: len(names) - 1]), False
         known = [name.lower() for name in names]
         ends = next((pair for pair in END_NAMES if {*pair} <= {*known}), None)
         wanted = self.options.edges.split(",") if self.options.edges else []
@@ -395,25 +387,22 @@ class _Reader:
         else:
             columns = [0, 1, 2][: len(names)]
         if is_header:
-            log.warning(
-                "%s is a header: the nodes are in the columns %s and %s; move it down if it is an edge",
-                at, *(repr(names[column])[:60] for column in columns[:2]),
-            )  # fmt: skip
+            nodes = " and ".join(repr(names[column])[:60] for column in columns[:2])
+            log.warning("%s is a header, and its nodes are %s; move it down if it is an edge", at, nodes)
         return columns, is_header
 
     def _scan(self, block: _Block) -> tuple[_Block, Any, NDArray[np.float32]]:
         """Look up the nodes of a block among the types so far, for `Types.merge`. Any thread may call this."""
         layout, text = block.layout, block.text
-        delimiter = layout.delimiter
         if layout.kind == "dimacs":
             text = NOT_AN_EDGE.sub(b"", text)
         if layout.has_attributes:
-            text = ATTRIBUTES.sub(_weight_of, text)
-        if delimiter in ",;" and b'"' in text:
-            text, delimiter = _without_quotes(block, text), UNIT_SEPARATOR
-        code = 0 if delimiter == " " else ord(delimiter)
+            text = ATTRIBUTES.sub(lambda match: _weight_in(match[0]), text)
+        code = 0 if layout.delimiter == " " else ord(layout.delimiter)
         try:
-            names, offsets, lengths, weights = split_edges(text, code, layout.fields, *layout.columns, self.weighted)
+            names, offsets, lengths, weights = split_edges(
+                text, code, layout.fields, *layout.columns, self.weighted, *layout.prefixes
+            )
         except BadLine as error:
             position, problem = error.args
             at, line = _line_at(block, text, position)
@@ -448,32 +437,10 @@ def _is_header(rows: list[list[str]]) -> bool:
 
 @lru_cache(1 << 12)
 def _weight_in(attributes: bytes) -> bytes:
+    """Return the weight in the attributes of an edge as networkx writes them; 1 if they have none."""
     with contextlib.suppress(ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
         return str(ast.literal_eval(attributes.decode()).get("weight", 1)).encode()
     return b"?"  # not a number, so the line is refused
-
-
-def _weight_of(match: re.Match[bytes]) -> bytes:
-    """Return the weight in the attributes of an edge as networkx writes them; 1 if they have none."""
-    return _weight_in(match[0])
-
-
-def _without_quotes(block: _Block, text: bytes) -> bytes:
-    """Return lines of CSV without quotation marks, and with UNIT_SEPARATOR between fields."""
-    lines = ("" if line.lstrip()[:1] in b"#%" else line.decode(errors="surrogateescape") for line in text.split(b"\n"))
-    reader = csv.reader(lines, delimiter=block.layout.delimiter, skipinitialspace=True, strict=True)
-    done: list[str] = []
-    with contextlib.suppress(csv.Error):
-        for row in reader:
-            if reader.line_num != len(done) + 1 or "".join(row)[:1] in ("#", "%"):
-                break
-            done.append(UNIT_SEPARATOR.join(row))
-        else:
-            return "\n".join(done).encode(errors="surrogateescape")
-    raise W2VError(
-        f"{block.name}, line {block.line + len(done)}: its quotation marks cannot be read: write tabs between names "
-        "without them"
-    )
 
 
 def _ids_of_edges(ids: NDArray[np.uint32], layout: _Layout) -> NDArray[np.uint32]:
@@ -488,17 +455,3 @@ def _ids_of_edges(ids: NDArray[np.uint32], layout: _Layout) -> NDArray[np.uint32
     edges = np.empty((np.count_nonzero(~is_end), 2), np.uint32)
     edges[:, 0], edges[:, 1] = np.repeat(ids[starts], ends - starts - 1), ids[~is_end]
     return edges.ravel()
-
-
-def _divide(blocks: list[tuple[NDArray[np.uint32], Any]], names: Words, kinds: tuple[str, str]) -> Words:
-    """Give the first and the second nodes of edges different ids, in place. Return the names of both kinds of nodes."""
-    is_right = np.zeros(FIRST_TYPE + len(names), np.bool_)
-    is_left = is_right.copy()
-    for ids, _ in blocks:
-        is_left[ids[::2]] = is_right[ids[1::2]] = True
-    is_left[FIRST_TYPE:] |= ~is_right[FIRST_TYPE:]  # nodes without edges
-    new_ids = (np.cumsum(np.append(is_left, is_right)) + FIRST_TYPE - 1).astype(np.uint32)
-    for ids, _ in blocks:
-        ids[::2], ids[1::2] = new_ids[ids[::2]], new_ids[len(is_left) + ids[1::2]]
-    left, right = (names.take(np.flatnonzero(is_kind[FIRST_TYPE:])) for is_kind in (is_left, is_right))
-    return names_of_two_kinds(left, right, kinds)
