@@ -120,6 +120,7 @@ def test_adjacency_lists_are_read(name: str, options: dict[str, Any], tmp_path: 
     [
         ("1 1\n1 2\n", {"bipartite": True}, {"left:1": ["right:1", "right:2"]}),
         ("% bip unweighted\n2 1\n1 1\n", {}, {"left:2": ["right:1"], "left:1": ["right:1"]}),
+        ("n,n\n1,1\n2,1\n", {"bipartite": True}, {"left:1": ["right:1"], "left:2": ["right:1"]}),
         ("user,item\n1,1\n", {"bipartite": True, "edges": "item,user"}, {"item:1": ["user:1"]}),
         (
             "1 1 3\n2\n",
@@ -214,6 +215,7 @@ def test_several_edge_lists_are_one_graph(tmp_path: Path) -> None:
         ("a b 1x\n", {"weighted": True}, "edges, line 1: 'a b 1x' has a weight"),
         ("a b {'weight': 'x'}\n", {"weighted": True}, "edges, line 1: \"a b {'weight': 'x'}\" has a weight"),
         ("a b {[}\n", {}, "edges, line 1: 'a b {[}' has a weight"),
+        ("p edge 1 1\ne 1\n", {}, "edges, line 2: 'e' has only one field"),
         ("a,b\n,c\n", {}, "edges, line 2: ',c' has an empty field"),
         ("a,b\n", {"edges": "a,c"}, "edges, line 1: 0 columns are named 'c': a, b"),
         ("a,b\n", {"edges": "1,3"}, "edges, line 1 has 2 fields: it has no column 3"),
@@ -252,7 +254,7 @@ def test_bad_lines_are_refused_with_file_and_line(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("# c\nsource,target\na,b\n", 2),
+        ("# source,target\nsource,target\na,b\n", 2),
         ("x\ty\r\n-1\t2.0\r\n", 1),
         ("node node weight\na b 1\n", 1),
         ("a b\nb c\n", 0),
@@ -265,7 +267,7 @@ def test_headers_are_not_edges(text: str, line: int, tmp_path: Path, caplog: pyt
     found = [record.getMessage() for record in caplog.records if "is a header" in record.getMessage()]
     assert len(found) == bool(line)
     assert all(f"edges, line {line} is a header, and its nodes are" in message for message in found)
-    assert graph.nodes == (2 if line else len({*text.replace(",", " ").split()}))
+    assert graph.nodes == (2 if found else len({*text.replace(",", " ").split()}))
 
 
 def test_names_with_quotation_marks_are_read_from_tabs(tmp_path: Path) -> None:
@@ -281,15 +283,6 @@ def matrix(weights: bool = True) -> Any:
 
 
 LOOPS = {"0": {"1": 1.5, "2": 2}, "1": {"0": 1.5, "2": 0.25}, "2": {"0": 2, "1": 0.25, "2": 3}, "3": {}}
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_archives_of_scipy_are_read(compressed: bool, tmp_path: Path) -> None:
-    path = tmp_path / "graph.npz"
-    scipy.sparse.save_npz(path, matrix(), compressed=compressed)
-    graph = read_graph(Corpus(path), GraphOptions(weighted=True))
-    assert (rows(graph), graph.key_type, graph.edges, graph.isolated) == (LOOPS, "int", 4, 1)
-    assert read_graph(Corpus(path)).weights is None
 
 
 def pecanpy_archive(path: Path, **changes: Any) -> Path:
@@ -315,12 +308,8 @@ def test_archives_of_pecanpy_are_read(tmp_path: Path) -> None:
     [
         ({"indptr": None}, "cannot be read as npz"),
         ({"indptr": np.array([0, 2, 1, 7, 7])}, "cannot be read as npz|: damaged"),
-        ({"indptr": np.array([[0, 7]])}, "cannot be read as npz"),
-        ({"indices": np.array([1, 2, 0, 2, 0, 1, 4])}, "cannot be read as npz|: damaged"),
         ({"indices": np.array([1, 2, 0, 2, 0, 1, -1])}, "cannot be read as npz|: damaged"),
         ({"data": np.array([1, 2, 0, 2, 0, 1, -1.0])}, "an edge has the weight -1.0"),
-        ({"data": np.array([1, 2, 0, 2, 0, 1, np.nan])}, "an edge has the weight nan"),
-        ({"data": np.ones(3)}, "cannot be read as npz"),
         ({"data": np.array([None] * 7)}, "cannot be read as npz"),
         ({"IDs": np.array(["a", "b", "c"])}, "3 IDs for 4 nodes"),
         ({"IDs": np.array(["a", "b", "a", "d"])}, "two nodes are named 'a'"),
@@ -357,6 +346,9 @@ def test_matrices_of_two_kinds_of_nodes_may_have_any_shape(tmp_path: Path) -> No
     graph = Graph.of(source, weighted=True, directed=True, bipartite=True)
     wanted = {"left:0": {"right:1": 2}, "left:1": {"right:0": 1, "right:2": 3}}
     assert rows(graph) == wanted | {f"right:{column}": {} for column in range(3)}
+    scipy.io.mmwrite(tmp_path / "dense.mtx", source.toarray())
+    dense = read_graph(Corpus(tmp_path / "dense.mtx"), GraphOptions(weighted=True, directed=True, bipartite=True))
+    assert rows(dense)["left:2"] == {"right:1": 1, "right:3": 3}
     scipy.io.savemat(tmp_path / "g.mat", {"network": matrix(), "group": source})
     assert rows(read_graph(Corpus(tmp_path / "g.mat")))["3"] == {"1": 1, "2": 1, "3": 1}  # the square one
     with pytest.raises(W2VError, match="2 sparse matrices could be the graph: network, group"):
@@ -388,8 +380,9 @@ def test_undirected_matrices_get_missing_mirror_images() -> None:
 
 
 def test_matrices_that_are_not_square_are_refused() -> None:
-    with pytest.raises(W2VError, match=r"shape \(2, 3\)"):
-        Graph.of(scipy.sparse.csr_array((2, 3)), weighted=False, directed=False)
+    for shape in ((2, 3), (3,)):
+        with pytest.raises(W2VError, match=rf"shape {re.escape(str(shape))}: the matrix of a graph is square"):
+            Graph.of(scipy.sparse.coo_array(shape), weighted=False, directed=False)
 
 
 # -- networkx ---------------------------------------------------------------------------------------

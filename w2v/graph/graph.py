@@ -144,7 +144,7 @@ class Graph:
                 raise W2VError("each node of networkx has its own name: leave out --bipartite (bipartite)")
             return cls._from_networkx(source, weighted, where or "the graph")
         where, shape = where or "the matrix", source.shape
-        if shape[0] != shape[1] and not bipartite:
+        if len(shape) != 2 or (shape[0] != shape[1] and not bipartite):
             raise W2VError(
                 f"{where} has the shape {shape}: the matrix of a graph is square; if rows and columns are two kinds "
                 "of nodes, add --bipartite (bipartite=True)"
@@ -152,9 +152,9 @@ class Graph:
         if sum(shape) > MAX_NODES:
             raise W2VError(f"{where}: a matrix of shape {shape}: at most {MAX_NODES:,} nodes are possible")
         with translate_errors(f"{where}: damaged", ValueError):
-            matrix = source.tocsr()
-            matrix.check_format()
-        entries = matrix.tocoo()
+            if hasattr(source, "check_format"):
+                source.check_format()
+            entries = source.tocsr().tocoo()  # adds up repeated entries
         edges = np.column_stack([entries.row, entries.col]).astype(np.uint32) + np.uint32(FIRST_TYPE)
         weights = _checked_weights(where, entries.data, weighted)
         names = Words(*decimal_words(np.arange(first, first + shape[0])))
@@ -181,12 +181,11 @@ class Graph:
         rows = {node: row for row, node in enumerate(nodes)}
         triples = list(source.edges(data="weight"))
         ids = np.array([rows[node] for *edge, _ in triples for node in edge], np.uint32) + np.uint32(FIRST_TYPE)
-        weights = None
-        if any(weight is not None for _, _, weight in triples):
-            values = [1 if weight is None else weight for _, _, weight in triples]
-            if weighted and not all(isinstance(value, Real) for value in values):
-                raise W2VError(f'{where} has an edge with an attribute "weight" that is not a number')
-            weights = _checked_weights(where, np.array(values), weighted)
+        values = [1 if weight is None else weight for _, _, weight in triples]
+        numbers = [value for value in values if isinstance(value, Real)]
+        if weighted and len(numbers) < len(values):
+            raise W2VError(f'{where} has an edge with an attribute "weight" that is not a number')
+        weights = _checked_weights(where, np.array(numbers, np.float64), weighted)
         names = named_once(where, map(str, nodes))
         directed = bool(source.is_directed())
         return cls.from_blocks([(ids, weights)], names, directed=directed, key_type=key_type)

@@ -49,6 +49,7 @@ NOT_AN_EDGE = re.compile(rb"(?m)^(?![ea][ \t]).*$")  # in a DIMACS file
 ATTRIBUTES = re.compile(rb"(?m)\{.*\}(?=\s*$)")  # of an edge, as networkx writes them
 END_NAMES = (("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"))  # in the header of an edge list
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count")
+SIZE = re.compile(r"[0-9]{1,18}")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 NAME_COLUMNS = "name the columns of the nodes, such as --edges 1,3, or for adjacency lists add --format adjlist"
 EDGE_LIST = "write an edge on each line, two nodes with a tab between them"
@@ -238,10 +239,12 @@ class _Reader:
 
     def _refuse_metis(self, names: Words) -> None:
         """Raise W2VError if the first line counts nodes and edges, and the other lines are numbers of neighbours."""
-        if len(self.first_row) == 2 and all(field.isdecimal() for field in self.first_row):
+        if len(self.first_row) == 2 and all(map(SIZE.fullmatch, self.first_row)):
             nodes, edges = map(int, self.first_row)
-            has_fields = int(self.types.counts()[FIRST_TYPE:].sum()) == 2 + 2 * edges
-            if has_fields and {*names} <= {self.first_row[1], *map(str, range(1, nodes + 1))}:
+            others = (name for name in names if name != self.first_row[1])
+            if int(self.types.counts()[FIRST_TYPE:].sum()) == 2 + 2 * edges and all(
+                SIZE.fullmatch(name) and int(name) <= nodes for name in others
+            ):
                 raise W2VError(f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: {EDGE_LIST}")
 
     def _open(self, path: str) -> _File:
@@ -334,10 +337,12 @@ class _Reader:
             self.first_row = rows[0]
         prefixes = b"", b""
         if self.options.bipartite or (konect and konect[1] == b"bip"):
-            kinds = (rows[0][first], rows[0][second]) if is_header else TWO_KINDS
+            kinds = (rows[0][first], rows[0][second])
+            kinds = kinds if is_header and kinds[0] != kinds[1] else TWO_KINDS
             prefixes = f"{kinds[0]}:".encode(), f"{kinds[1]}:".encode()
         if is_header:
-            text = text.replace(lines[0][1], b"", 1)
+            before = text.split(b"\n", lines[0][0] - line + 1)
+            text = b"\n".join([*before[:-2], b"", before[-1]])
         fields = 0 if kind == "adjlist" else len(rows[0])
         return _Layout(kind, delimiter, fields, (first, second, third), has_attributes, prefixes), text
 
@@ -357,12 +362,17 @@ class _Reader:
             W2VError: If they are not clear.
         """
         names = rows[0]
+        if kind != "adjlist" and len(names) < 2 + (kind == "dimacs"):
+            raise W2VError(
+                f"{at}: {names[0][:60]!r} has only one field, and an edge has two nodes: name the character between "
+                "them with --delimiter"
+            )
         if kind != "edges":
             return ([0, 1] if kind == "adjlist" else [1, 2, 3][: len(names) - 1]), False
         known = [name.lower() for name in names]
         ends = next((pair for pair in END_NAMES if {*pair} <= {*known}), None)
         wanted = self.options.edges.split(",") if self.options.edges else []
-        if wanted and not all(name.isdecimal() for name in wanted):
+        if wanted and not all(map(SIZE.fullmatch, wanted)):
             for name in wanted:
                 if names.count(name) != 1:
                     raise W2VError(
@@ -377,11 +387,6 @@ class _Reader:
                 raise W2VError(f"{at} has {pluralise(len(names), 'field')}: it has no column {max(columns) + 1}")
         elif ends:
             columns = [known.index(end) for end in ends] + weights
-        elif len(names) < 2:
-            raise W2VError(
-                f"{at}: {names[0][:60]!r} has only one field, and an edge has two nodes: name the character between "
-                "them with --delimiter"
-            )
         elif (len(names) > 3 and not is_konect) or (is_header and len(names) == 3 and weights != [2]):
             raise W2VError(f"{at} has {pluralise(len(names), 'field')}: {', '.join(names):.60}: {NAME_COLUMNS}")
         else:
@@ -423,7 +428,8 @@ def _line_at(block: _Block, text: bytes, position: int) -> tuple[str, str]:
 def _fields(line: str, delimiter: str) -> list[str]:
     """Return the fields of a line."""
     if delimiter in ",;":
-        return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+        with contextlib.suppress(csv.Error):  # for fields of more than 128 KB
+            return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
     return line.split() if delimiter == " " else [field.strip() for field in line.split(delimiter)]
 
 
