@@ -69,6 +69,11 @@ GRAPH: Changes = {
     "--directed": {"directed": True},
     "--undirected": {"directed": False},
     "--delimiter tab": {"delimiter": "tab"},
+    "--edges 2,1": {"edges": "2,1"},
+    "--format adjlist": {"graph_format": "adjlist"},
+    "--graph-format edges": {"graph_format": "edges"},
+    "--bipartite": {"bipartite": True},
+    "--unipartite": {"bipartite": False},
 }
 WALKS: Changes = {
     "--walk-length 7": {"walk_length": 7},

@@ -12,7 +12,6 @@ next run.
 
 import bz2
 import gzip
-import io
 import json
 import lzma
 import os
@@ -30,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 import zstandard
 
 from w2v.vectors.encode import encode
@@ -180,25 +178,11 @@ def seed_files() -> dict[str, dict[str, bytes]]:
             "graph": {
                 "edges": "# edges\na b 1\nköln\ta\t2.5e-1\n".encode(),
                 "gzip": gzip.compress(b"a,b,1\nb,c,2\n"),
-                "scipy": archive(scipy.sparse.save_npz, scipy.sparse.csr_array(np.eye(3))),
-                "pecanpy": archive(
-                    np.savez,
-                    IDs=np.array(WORDS),
-                    data=np.ones(4, np.float32),
-                    indptr=np.arange(5, dtype=np.uint32),
-                    indices=np.array([1, 0, 3, 2], np.uint32),
-                ),
-                "matrix": b"%%MatrixMarket matrix coordinate real symmetric\n% a\n3 3 2\n2 1 0.5\n3 3 7\n",
+                "quoted": b'x,y,weight\n"a ""b""",c,2\n',
+                "attributes": b"a b {'weight': 2}\n",
             },
             "ids": {"plain": next(folder.glob("*.w2v-ids")).read_bytes()},
         }
-
-
-def archive(save: Callable[..., object], *arguments: Any, **arrays: Any) -> bytes:
-    """Return the bytes of a NumPy archive that a function saves."""
-    file = io.BytesIO()
-    save(file, *arguments, **arrays)
-    return file.getvalue()
 
 
 def empty_checksum(arrays: object, settings: object) -> str:

@@ -60,7 +60,7 @@ def main() -> None:
             trained.save(Path(folder, name))
             assert len(w2v.load(Path(folder, name))) == len(trained.vocabulary)
     edges = [(int(a), int(b)) for a, b in random.integers(0, 2000, (20_000, 2))]
-    graph = Graph.of(networkx.Graph(edges), weighted=True, directed=False, workers=WORKERS)
+    graph = Graph.of(networkx.Graph(edges), weighted=True, directed=False)
     options = WalkOptions(p=0.5, q=2)
     for one, other in zip(walk_blocks(graph, options, workers=WORKERS), walk_blocks(graph, options), strict=True):
         assert np.array_equal(one, other)

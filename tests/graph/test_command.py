@@ -59,7 +59,7 @@ def test_errors_name_the_line_and_leave_no_file(edges: Path) -> None:
     with edges.open("a") as file:
         file.write("alone\n")
     error = run("walks", edges, "-o", edges.with_suffix(".txt"), code=1).stderr
-    assert f"{edges}, line 79: 'alone' has only one field" in error
+    assert f"{edges}, line 79: 'alone' has 1 field, and the first line has 2" in error
     assert [*edges.parent.iterdir()] == [edges]
 
 

@@ -16,7 +16,7 @@ GROUPS = {
     "Prepare": {
         "vocab": ("preparation", "Count the words of a CORPUS."),
         "phrases": ("preparation", "Find phrases in a CORPUS and join their words."),
-        "walks": ("preparation", "Write random walks on the graph of EDGES."),
+        "walks": ("preparation", "Write random walks on a GRAPH."),
         "tree": ("preparation", "Compare Huffman and other trees by expected code length."),
     },
     "Train": {

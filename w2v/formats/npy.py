@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tokenize
-from io import BufferedIOBase, BytesIO
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ from w2v.system.files import NUMPY, PathLike, open_regular, translate_os_errors
 
 WORDS_SUFFIX = ".words.txt"  # suffix of the file with the words; it replaces .npy
 BLOCK_ROWS = 1 << 12
-NUMBERS = "fiu"  # the kinds of dtypes of numbers
 HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+HEADER_ERRORS = (ValueError, LookupError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 
 
 def read_array(path: PathLike) -> NDArray[Any]:
@@ -35,24 +35,20 @@ def read_array(path: PathLike) -> NDArray[Any]:
         W2VError: If the file cannot be read, is truncated or damaged, or does not hold a row or matrix of numbers.
     """
     with translate_os_errors(path), open_regular(path) as file:
-        return read_open(path, file, os.fstat(file.fileno()).st_size)
-
-
-def read_open(path: object, file: BufferedIOBase, size: int, kinds: str = NUMBERS) -> NDArray[Any]:
-    """Read an array like `read_array`, from an open file of `size` bytes. `kinds` are the allowed kinds of dtypes."""
-    try:
-        shape, is_fortran_order, dtype = HEADER_READERS[npy.read_magic(file)](file)
-    except (ValueError, LookupError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
-        raise W2VError(f"{path}: not a NumPy array: {one_line(error)}") from error
-    if dtype.kind not in kinds or not dtype.itemsize or len(shape) > 2 or any(length < 0 for length in shape):
-        expected = "numbers" if kinds == NUMBERS else "numbers or text"
-        raise W2VError(f"{path}: an array of type {dtype} and shape {shape}: expected one row or matrix of {expected}")
-    bytes_left = size - file.tell()
-    if math.prod(shape) * dtype.itemsize > bytes_left:
-        raise TruncatedFile(f"{path}: truncated: an array of type {dtype} and shape {shape} in {bytes_left:,} bytes")
-    array = memory.empty(shape[::-1] if is_fortran_order else shape, dtype)
-    if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
-        raise TruncatedFile(f"{path}: truncated while it was read")
+        try:
+            shape, is_fortran_order, dtype = HEADER_READERS[npy.read_magic(file)](file)
+        except HEADER_ERRORS as error:
+            raise W2VError(f"{path}: not a NumPy array: {one_line(error)}") from error
+        if dtype.kind not in "fiu" or not dtype.itemsize or len(shape) > 2 or any(length < 0 for length in shape):
+            raise W2VError(f"{path}: an array of type {dtype} and shape {shape}: expected one row or matrix of numbers")
+        bytes_left = os.fstat(file.fileno()).st_size - file.tell()
+        if math.prod(shape) * dtype.itemsize > bytes_left:
+            raise TruncatedFile(
+                f"{path}: truncated: an array of type {dtype} and shape {shape} in {bytes_left:,} bytes"
+            )
+        array = memory.empty(shape[::-1] if is_fortran_order else shape, dtype)
+        if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
+            raise TruncatedFile(f"{path}: truncated while it was read")
     return (array.T if is_fortran_order else array).astype(dtype.newbyteorder("="), copy=False)
 
 

@@ -4,8 +4,16 @@ import numpy.typing as npt
 class BadLine(Exception): ...
 
 def split_edges(
-    text: bytes, delimiter: int, weighted: bool
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.float32] | None]: ...
+    text: bytes,
+    delimiter: int,
+    fields: int,
+    first: int,
+    second: int,
+    third: int,
+    weighted: bool,
+    left: bytes,
+    right: bytes,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32]]: ...
 def count_degrees(ids: npt.NDArray[np.uint32], degrees: npt.NDArray[np.int64], directed: bool) -> None: ...
 def scatter(
     ids: npt.NDArray[np.uint32],
@@ -29,7 +37,3 @@ def close_gaps(
     weights: npt.NDArray[np.float32] | None,
     degrees: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]: ...
-def is_symmetric(
-    indptr: npt.NDArray[np.int64], neighbours: npt.NDArray[np.uint32], weights: npt.NDArray[np.float32] | None
-) -> bool: ...
-def count_loops(indptr: npt.NDArray[np.int64], neighbours: npt.NDArray[np.uint32]) -> int: ...

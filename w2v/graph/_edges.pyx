@@ -10,7 +10,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 from w2v.formats._formats cimport parse_number
-from w2v.graph.rows cimport find_neighbour
 from w2v.text._text cimport FIRST_TYPE
 
 import numpy as np
@@ -25,8 +24,9 @@ class BadLine(Exception):
 
 
 cdef struct Field:
-    const uint8_t *start
+    const uint8_t *start  # NULL if its quotation marks do not match
     const uint8_t *end
+    bint quoted
 
 
 cdef inline bint is_space(uint8_t byte) noexcept nogil:
@@ -36,14 +36,15 @@ cdef inline bint is_space(uint8_t byte) noexcept nogil:
 cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t delimiter) noexcept nogil:
     """Return the next field of a line without the white space around it, and move `at` behind its delimiter.
 
-    After the last field, `at` is NULL.
+    After the last field, `at` is NULL. If the delimiter is a comma or semicolon, a field may have quotation marks
+    around it, and two of them inside stand for one.
     """
     cdef Field field
     cdef const uint8_t *stop = at[0]
+    while stop < end and is_space(stop[0]) and stop[0] != delimiter:
+        stop += 1
+    field.start, field.quoted = stop, False
     if delimiter == WHITE_SPACE:
-        while stop < end and is_space(stop[0]):
-            stop += 1
-        field.start = stop
         while stop < end and not is_space(stop[0]):
             stop += 1
         field.end = stop
@@ -51,51 +52,85 @@ cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t del
             stop += 1
         at[0] = stop if stop < end else NULL
         return field
-    field.start = stop
-    stop = <const uint8_t *>memchr(stop, delimiter, end - stop)
-    if stop == NULL:
-        stop = end
+    if stop < end and stop[0] == c'"' and (delimiter == c"," or delimiter == c";"):
+        stop += 1
+        while stop < end and (stop[0] != c'"' or (stop + 1 < end and stop[1] == c'"')):
+            stop += 2 if stop[0] == c'"' else 1
+        field = Field(field.start + 1, stop, True)
+        stop += 1
+        while stop < end and is_space(stop[0]):
+            stop += 1
+        if field.end >= end or (stop < end and stop[0] != delimiter):
+            field.start = NULL
+    else:
+        stop = <const uint8_t *>memchr(stop, delimiter, end - stop)
+        if stop == NULL:
+            stop = end
+        field.end = stop
+        while field.end > field.start and is_space((field.end - 1)[0]):
+            field.end -= 1
     at[0] = stop + 1 if stop < end else NULL
-    field.end = stop
-    while field.start < field.end and is_space(field.start[0]):
-        field.start += 1
-    while field.end > field.start and is_space((field.end - 1)[0]):
-        field.end -= 1
     return field
 
 
-def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
-    """Split whole lines into edges. Empty lines and lines that begin with # or % are skipped. The GIL is released.
+cdef inline int64_t copy_field(uint8_t *to, Field field) noexcept nogil:
+    """Copy a field, and return the number of bytes written."""
+    cdef int64_t length = field.end - field.start, written = 0, i = 0
+    if not field.quoted:
+        memcpy(to, field.start, length)
+        return length
+    while i < length:
+        to[written] = field.start[i]
+        written += 1
+        i += 2 if field.start[i] == c'"' else 1
+    return written
+
+
+def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, int second, int third, bint weighted,
+                bytes left not None, bytes right not None):
+    """Split whole lines into edges or adjacency lists. Empty lines and lines that begin with # or % are skipped.
+
+    The GIL is released.
 
     Args:
         text: The lines, as bytes, because the parser of numbers reads a zero byte after them.
         delimiter: The character between fields, or 0 for any run of white space.
-        weighted: Whether the third field of a line is the weight of its edge.
+        fields: The number of fields of each line. 0 if lines are adjacency lists, whose fields are all nodes.
+        first, second: The positions of the fields of an edge with its nodes.
+        third: The position of the field with its weight, which must be a number; negative without weights.
+        weighted: Whether the weights are used, so they must not be negative.
+        left, right: The prefixes of the first and of the other nodes of each line.
 
     Returns:
-        The names of the two nodes of each edge, end to end: their bytes, uint8 (n,), and offsets, int64
-        (2 · edges + 1,). The weights of the edges, float32 (edges,), or None.
+        The names of the nodes of all lines, end to end, in the order of the text: their bytes, uint8 (n,), and
+        offsets, int64 (names + 1,). The number of names in each line, int64 (lines,). The weights, float32 (lines,) or
+        empty.
 
     Raises:
-        BadLine: If a line has fewer fields or if its weight is not a positive number.
+        BadLine: If a line has another number of fields, a node without a name, or a weight that is not a number.
     """
     cdef int64_t size = len(text), lines = text.count(b"\n") + 1
-    cdef uint8_t[::1] names = np.empty(size + 1, np.uint8)  # + 1, since an empty array has no address
-    cdef int64_t[::1] offsets = np.zeros(2 * lines + 1, np.int64)
-    cdef uint8_t *to = &names[0]
+    cdef int64_t most = 2 * lines if fields else size // 2 + 1  # names
+    # + 1, since an empty array has no address
+    cdef uint8_t[::1] names = np.empty(size + most * max(len(left), len(right)) + 1, np.uint8)
+    cdef int64_t[::1] offsets = np.zeros(most + 1, np.int64)
+    cdef const char *prefixes[2]
+    cdef int64_t[2] sizes = [len(left), len(right)]
+    prefixes[0], prefixes[1] = left, right
+    cdef int64_t[::1] lengths = np.zeros(lines, np.int64)
+    cdef float[::1] weights = np.empty(lines if third >= 0 else 0, np.float32)
     cdef const uint8_t *begin = text
-    cdef float[::1] weights = np.empty(lines if weighted else 0, np.float32)
     cdef const uint8_t *line = begin
+    cdef const uint8_t *stop = begin + size
     cdef const uint8_t *end
     cdef const uint8_t *at
-    cdef const uint8_t *stop = begin + size
-    cdef int64_t edges = 0, length = 0
+    cdef int64_t found = 0, count = 0, used = 0, length
     cdef int k
-    cdef float weight = 0
-    cdef Field[3] fields
+    cdef float weight
+    cdef Field field
     cdef const char *problem = NULL
     with nogil:
-        while line < stop and problem == NULL:
+        while line < stop:
             end = <const uint8_t *>memchr(line, c"\n", stop - line)
             if end == NULL:
                 end = stop
@@ -105,33 +140,39 @@ def split_edges(bytes text not None, uint8_t delimiter, bint weighted):
             if at == end or at[0] == c"#" or at[0] == c"%":
                 line = end + 1
                 continue
-            at = line
-            for k in range(3 if weighted else 2):
-                if at == NULL:
-                    problem = "weight" if k == 2 else "field"
+            at, k = line, 0
+            while at != NULL:
+                field = next_field(&at, end, delimiter)
+                length = field.end - field.start
+                if field.start == NULL or (length == 0 and (fields == 0 or k == first or k == second)):
+                    problem = "empty" if field.start else "quotes"
                     break
-                fields[k] = next_field(&at, end, delimiter)
-                if fields[k].start == fields[k].end:
-                    problem = "empty"
+                if fields == 0 or k == first or k == second:
+                    memcpy(&names[used], prefixes[k != first], sizes[k != first])
+                    used += sizes[k != first]
+                    used += copy_field(&names[used], field)
+                    count += 1
+                    offsets[count] = used
+                    lengths[found] += 1
+                elif k == third:
+                    if parse_number(field.start, 0, length, &weight) != length:
+                        problem = "number"
+                    elif weighted and not 0 <= weight < INFINITY:
+                        problem = "number"
+                    weights[found] = weight
+                k += 1
+                if k == fields:
                     break
+            if problem == NULL and fields and (k != fields or at != NULL):
+                problem = "fields"
             if problem != NULL:
                 break
-            if weighted:
-                size = fields[2].end - fields[2].start
-                if parse_number(fields[2].start, 0, size, &weight) != size or not 0 <= weight < INFINITY:
-                    problem = "number"
-                    break
-                weights[edges] = weight
-            for k in range(2):
-                memcpy(to + length, fields[k].start, fields[k].end - fields[k].start)
-                length += fields[k].end - fields[k].start
-                offsets[2 * edges + k + 1] = length
-            edges += 1
+            found += 1
             line = end + 1
     if problem != NULL:
         raise BadLine(line - begin, problem.decode())
-    found_weights = np.asarray(weights)[:edges] if weighted else None
-    return np.asarray(names)[:length], np.asarray(offsets)[:2 * edges + 1], found_weights
+    found_weights = np.asarray(weights)[:found]
+    return np.asarray(names)[:used], np.asarray(offsets)[:count + 1], np.asarray(lengths)[:found], found_weights
 
 
 def count_degrees(const uint32_t[::1] ids not None, int64_t[::1] degrees not None, bint directed):
@@ -266,30 +307,3 @@ def close_gaps(const int64_t[::1] indptr not None, uint32_t[::1] neighbours not 
             to += degrees[node]
             starts[node + 1] = to
     return np.asarray(starts)
-
-
-def is_symmetric(const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None, const float[::1] weights):
-    """Return whether each edge also exists in the other direction, with the same weight. Rows must be sorted."""
-    cdef int64_t node, i, start, at
-    cdef bint symmetric = True
-    with nogil:
-        for node in range(indptr.shape[0] - 1):
-            for i in range(indptr[node], indptr[node + 1]):
-                start = indptr[neighbours[i]]
-                at = find_neighbour(&neighbours[0] + start, indptr[neighbours[i] + 1] - start, <uint32_t>node)
-                if at < 0 or (weights is not None and weights[start + at] != weights[i]):
-                    symmetric = False
-                    break
-            if not symmetric:
-                break
-    return symmetric
-
-
-def count_loops(const int64_t[::1] indptr not None, const uint32_t[::1] neighbours not None):
-    """Return the number of edges from a node to itself."""
-    cdef int64_t node, i, loops = 0
-    with nogil:
-        for node in range(indptr.shape[0] - 1):
-            for i in range(indptr[node], indptr[node + 1]):
-                loops += neighbours[i] == node
-    return loops

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, pluralise
-from w2v.graph._edges import close_gaps, count_degrees, count_loops, is_symmetric, scatter, sort_rows
+from w2v.errors import W2VError, pluralise, translate_errors
+from w2v.graph._edges import close_gaps, count_degrees, scatter, sort_rows
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, decimal_words
 from w2v.text.words import KeyType, Words, is_number
 
 MAX_NODES = 1 << 30  # ids have 31 bits
 EDGES_AT_ONCE = 1 << 20  # entries of the rows that a thread sorts at a time
+TWO_KINDS = ("left", "right")  # prefixes of the nodes of a bipartite graph whose columns have no names
+
+log = logging.getLogger("w2v")
 
 
 class Graph:
@@ -63,7 +68,8 @@ class Graph:
         """The number of edges. In an undirected graph, the two directions of an edge are one."""
         if self.directed:
             return len(self.neighbours)
-        return (len(self.neighbours) + count_loops(self.indptr, self.neighbours)) // 2
+        sources = np.repeat(np.arange(self.nodes, dtype=np.uint32), np.diff(self.indptr))
+        return (len(self.neighbours) + int(np.count_nonzero(sources == self.neighbours))) // 2
 
     def __repr__(self) -> str:
         return f"<Graph: {pluralise(self.nodes, 'node')}, {pluralise(len(self.neighbours), 'neighbour')}>"
@@ -100,119 +106,89 @@ class Graph:
         while blocks:
             ids, block_weights = blocks.pop()
             scatter(ids, block_weights, ends, neighbours, weights, directed)
-        del ends
-        return cls._sorted(indptr, neighbours, weights, names, directed, key_type, workers)
-
-    @classmethod
-    def _sorted(
-        cls,
-        indptr: NDArray[np.int64],
-        neighbours: NDArray[np.uint32],
-        weights: NDArray[np.float32] | None,
-        names: Words,
-        directed: bool,
-        key_type: KeyType,
-        workers: int,
-    ) -> Graph:
-        """Sort the rows in place and drop repeated edges, and return the graph."""
-        nodes = len(indptr) - 1
         degrees = np.empty(nodes, np.int64)
         bounds = np.searchsorted(indptr, np.arange(0, indptr[-1], EDGES_AT_ONCE)[1:]).tolist()
-        bounds = [0, *bounds, nodes]
-        parts = pairwise(bounds)
+        parts = pairwise([0, *bounds, nodes])
         for _ in map_in_order(lambda part: sort_rows(indptr, neighbours, weights, degrees, *part), parts, workers):
             pass
-        if weights is None and np.array_equal(degrees, np.diff(indptr)):
-            return cls(indptr, neighbours, weights, names, directed, key_type)
         indptr = close_gaps(indptr, neighbours, weights, degrees)
         size = int(indptr[-1])
         weights = None if weights is None else weights[:size]
         return cls(indptr, neighbours[:size], weights, names, directed, key_type)
 
     @classmethod
-    def from_rows(
-        cls,
-        where: str,
-        indptr: NDArray[Any],
-        columns: NDArray[Any],
-        weights: NDArray[Any] | None,
-        names: Words | None,
-        *,
-        directed: bool,
-        workers: int = 1,
+    def of(
+        cls, source: Any, *, weighted: bool, directed: bool, bipartite: bool = False, where: str = "", first: int = 0
     ) -> Graph:
-        """Build a graph from the arrays of a CSR matrix, which are checked.
-
-        Args:
-            where: The start of error messages.
-            indptr, columns, weights: The arrays of the matrix. Entry (i, j) is an edge from node i to node j.
-            names: The names of the nodes; by default, their numbers from 0, as whole numbers.
-            directed: Whether to take the entries as they are. If False, an entry without its mirror image gets one.
-            workers: The number of threads.
-
-        Raises:
-            W2VError: If the arrays do not fit together, or a weight is negative or not finite.
-        """
-        _check_csr(where, indptr, columns)
-        nodes = len(indptr) - 1
-        if weights is not None:
-            weights = _checked_weights(where, weights, len(columns))
-        key_type: KeyType = "str" if names is not None else "int"
-        names = number_names(0, nodes) if names is None else names
-        if len(names) != nodes:
-            raise W2VError(f"{where}: {pluralise(len(names), 'name')} for {pluralise(nodes, 'node')}")
-        rows = indptr.astype(np.int64)
-        graph = cls._sorted(rows, columns.astype(np.uint32), weights, names, directed, key_type, workers)
-        if directed or is_symmetric(graph.indptr, graph.neighbours, graph.weights):
-            return graph
-        sources = np.repeat(np.arange(nodes, dtype=np.uint32), np.diff(graph.indptr))
-        ids = np.column_stack([sources, graph.neighbours]).ravel() + np.uint32(FIRST_TYPE)
-        blocks = [(ids, graph.weights)]
-        del graph, sources, ids
-        return cls.from_blocks(blocks, names, directed=False, key_type=key_type, workers=workers)
-
-    @classmethod
-    def of(cls, source: Any, *, weighted: bool, directed: bool, workers: int = 1) -> Graph:
         """Return a graph from scipy.sparse or networkx; a Graph is returned unchanged.
 
-        A networkx graph knows whether it is directed. Its weights are the edge attribute "weight".
+        A networkx graph knows whether it is directed. Its weights are the edge attribute "weight". An undirected graph
+        from a matrix has each entry as an edge in both directions.
+
+        Args:
+            source: The graph or matrix.
+            weighted: Whether to use its weights.
+            directed: Whether entry (i, j) of a matrix is only an edge from node i to node j.
+            bipartite: Whether the rows and the columns of a matrix are two kinds of nodes.
+            where: The start of error messages.
+            first: The number of the first row of a matrix.
 
         Raises:
-            W2VError: If a weight is negative or not finite, if the matrix is not square, or two nodes have one name.
+            W2VError: If a weight is negative or not finite, if the matrix is not square or is damaged, or if two nodes
+                have one name.
         """
         if isinstance(source, Graph):
             return source
         if is_networkx(source):
-            return cls._from_networkx(source, weighted, workers)
-        if source.shape[0] != source.shape[1]:
-            raise W2VError(f"a matrix of shape {source.shape}: the matrix of a graph has as many columns as rows")
-        matrix = source.tocsr()
-        weights = np.asarray(matrix.data) if weighted else None
-        return cls.from_rows(
-            "the matrix", matrix.indptr, matrix.indices, weights, None, directed=directed, workers=workers
-        )
+            if bipartite:
+                raise W2VError("each node of networkx has its own name: leave out --bipartite (bipartite)")
+            return cls._from_networkx(source, weighted, where or "the graph")
+        where, shape = where or "the matrix", source.shape
+        if len(shape) != 2 or (shape[0] != shape[1] and not bipartite):
+            raise W2VError(
+                f"{where} has the shape {shape}: the matrix of a graph is square; if rows and columns are two kinds "
+                "of nodes, add --bipartite (bipartite=True)"
+            )
+        if sum(shape) > MAX_NODES:
+            raise W2VError(f"{where}: a matrix of shape {shape}: at most {MAX_NODES:,} nodes are possible")
+        with translate_errors(f"{where}: damaged", ValueError):
+            if hasattr(source, "check_format"):
+                source.check_format()
+            entries = source.tocsr().tocoo()  # adds up repeated entries
+        edges = np.column_stack([entries.row, entries.col]).astype(np.uint32) + np.uint32(FIRST_TYPE)
+        weights = _checked_weights(where, entries.data, weighted)
+        names = Words(*decimal_words(np.arange(first, first + shape[0])))
+        if bipartite:
+            edges[:, 1] += np.uint32(shape[0])
+            names = Words.of(
+                f"{kind}:{first + row}" for kind, size in zip(TWO_KINDS, shape, strict=True) for row in range(size)
+            )
+        key_type: KeyType = "str" if bipartite else "int"
+        return cls.from_blocks([(edges.ravel(), weights)], names, directed=directed, key_type=key_type)
 
     @classmethod
-    def _from_networkx(cls, source: Any, weighted: bool, workers: int) -> Graph:
+    def _from_networkx(cls, source: Any, weighted: bool, where: str) -> Graph:
         nodes = list(source)
         if not nodes:
-            raise W2VError("the graph has no nodes")
-        is_int = all(map(is_number, nodes))
+            raise W2VError(f"{where} has no nodes")
+        key_type: KeyType = "int" if all(map(is_number, nodes)) else "str"
+        large = [node for node in nodes if isinstance(node, int) and not isinstance(node, bool) and not is_number(node)]
+        if large:
+            raise W2VError(
+                f"{where}: the node {large[0]!s:.60} has more than 64 bits: give nodes other names, such as texts with "
+                "networkx.relabel_nodes(graph, str)"
+            )
         rows = {node: row for row, node in enumerate(nodes)}
-        edges = source.edges()
-        ids = np.fromiter((rows[node] for edge in edges for node in edge), np.uint32) + np.uint32(FIRST_TYPE)
-        weights = None
-        if weighted:
-            values = [weight for _, _, weight in source.edges(data="weight", default=1)]
-            try:
-                array = np.array(values, np.float64)
-            except (TypeError, ValueError):
-                raise W2VError('the graph has an edge with an attribute "weight" that is not a number') from None
-            weights = _checked_weights("the graph", array, len(ids) // 2)
-        names = named_once("the graph", map(str, nodes))
-        key_type: KeyType = "int" if is_int else "str"
+        triples = list(source.edges(data="weight"))
+        ids = np.array([rows[node] for *edge, _ in triples for node in edge], np.uint32) + np.uint32(FIRST_TYPE)
+        values = [1 if weight is None else weight for _, _, weight in triples]
+        numbers = [value for value in values if isinstance(value, Real)]
+        if weighted and len(numbers) < len(values):
+            raise W2VError(f'{where} has an edge with an attribute "weight" that is not a number')
+        weights = _checked_weights(where, np.array(numbers, np.float64), weighted)
+        names = named_once(where, map(str, nodes))
         directed = bool(source.is_directed())
-        return cls.from_blocks([(ids, weights)], names, directed=directed, key_type=key_type, workers=workers)
+        return cls.from_blocks([(ids, weights)], names, directed=directed, key_type=key_type)
 
 
 def is_graph(source: object) -> bool:
@@ -229,11 +205,6 @@ def _is_from(source: object, package: str, method: str) -> bool:
     return any(name == package or name.startswith(f"{package}.") for name in packages) and hasattr(source, method)
 
 
-def number_names(first: int, count: int) -> Words:
-    """Return `count` consecutive whole numbers as names."""
-    return Words(*decimal_words(np.arange(first, first + count)))
-
-
 def named_once(where: str, names: Iterable[str]) -> Words:
     """Return the names of nodes as Words.
 
@@ -248,33 +219,29 @@ def named_once(where: str, names: Iterable[str]) -> Words:
     return words
 
 
-def _check_csr(where: str, indptr: NDArray[Any], columns: NDArray[Any]) -> None:
-    """Raise W2VError, with the start `where`, if the arrays do not form a square CSR matrix."""
-    nodes = len(indptr) - 1
-    if nodes < 1 or columns.ndim != 1 or indptr.ndim != 1 or {indptr.dtype.kind, columns.dtype.kind} - {*"iu"}:
-        raise W2VError(f"{where}: not a CSR matrix: its indptr and indices must be rows of whole numbers")
-    if nodes > MAX_NODES:
-        raise W2VError(f"{where}: {nodes:,} nodes: at most {MAX_NODES:,} are possible")
-    if indptr[0] != 0 or indptr[-1] != len(columns) or np.any(indptr[1:] < indptr[:-1]):
-        raise W2VError(f"{where}: not a CSR matrix: its indptr must rise from 0 to the number of indices")
-    for column in {int(columns.min()), int(columns.max())} if len(columns) else ():
-        if not 0 <= column < nodes:
-            raise W2VError(
-                f"{where}: column {column} is outside its {nodes:,} rows: the matrix of a graph has as many columns as "
-                "rows"
-            )
+def _checked_weights(where: str, weights: NDArray[Any], weighted: bool) -> NDArray[np.float32] | None:
+    """Return weights as float32; None if they are not used, which is logged if they differ.
 
-
-def _checked_weights(where: str, weights: NDArray[Any], size: int) -> NDArray[np.float32]:
-    """Return weights as float32. Raise W2VError if they cannot be weights of `size` edges."""
-    if weights.shape != (size,) or weights.dtype.kind not in "fiub":
-        raise W2VError(f"{where}: weights of shape {weights.shape} and type {weights.dtype} for {size:,} edges")
+    Raises:
+        W2VError: If an edge cannot have such a weight.
+    """
+    if not weighted:
+        if np.any(weights != weights[:1]):
+            note_unused_weights(where)
+        return None
+    if weights.dtype.kind not in "fiub":
+        raise W2VError(f"{where}: weights of type {weights.dtype} are not numbers from 0 to 3.4e38")
     with np.errstate(over="ignore"):
         found = weights.astype(np.float32)
     wrong = ~((found >= 0) & (found < np.inf))
     if wrong.any():
         raise W2VError(
-            f"{where}: an edge has the weight {weights[wrong][0]}: weights are from 0 to 3.4e38; leave out weighted to "
-            "ignore them"
+            f"{where}: an edge has the weight {weights[wrong][0]}: weights are from 0 to 3.4e38; leave out --weighted "
+            "(weighted) to ignore them"
         )
     return found
+
+
+def note_unused_weights(where: str) -> None:
+    """Log that a graph has weights, and how to use them."""
+    log.warning("%s: its weights are not used: add --weighted (weighted=True) to choose edges by weight", where)

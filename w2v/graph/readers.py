@@ -1,66 +1,64 @@
-"""Read graphs from edge lists, NumPy archives of CSR matrices (.npz) and Matrix Market files (.mtx)."""
+"""Read graphs from edge lists and adjacency lists, and other files with networkx and scipy."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import csv
 import itertools
 import logging
 import re
 import sys
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from io import BufferedIOBase
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import SettingsError, W2VError, one_line, pluralise, translate_errors
-from w2v.formats.npy import NUMBERS, read_open
+from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.graph._edges import BadLine, split_edges
-from w2v.graph.graph import Graph, named_once, number_names
+from w2v.graph.formats import LINES, GraphFormat, detect_format, read_with_library
+from w2v.graph.graph import TWO_KINDS, Graph, note_unused_weights
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
 from w2v.settings import GRAPH
 from w2v.system.files import (
+    ARROW,
+    ARROW_STREAM,
+    PARQUET,
     SIGNATURE_BYTES,
-    ZIP,
     check_unchanged,
-    open_regular,
     text_start,
     translate_os_errors,
 )
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID, Items, Malformed, Types
-from w2v.text.columns import JSON_START, columnar_kind
 from w2v.text.corpus import Corpus
 from w2v.text.decompress import decompress
-from w2v.text.words import KeyType, Words
+from w2v.text.words import Words
 
 BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 20
+SAMPLE_LINES = 100  # number of edges from which the columns of a file are recognised
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ","}  # names of delimiters for --delimiter
-WHITE_SPACE = 0  # for split_edges: fields are separated by any run of white space
-MATRIX_MARKET = b"%%MatrixMarket"
-OTHER_FORMATS = {  # the start of an edge that shows that the file is not an edge list
-    "JSON": JSON_START,
-    "XML": re.compile(rb"<\?xml\s"),
-    "GML": re.compile(rb"graph\s*\["),
-    "Pajek's format": re.compile(rb"\*vertices\s", re.IGNORECASE),
-}
-EDGE_LIST = "write an edge on each line, two nodes with a tab between them"  # the advice for other formats
-NUMBER = re.compile(rb"[-+]?\d+(\.\d*)?")
-MANY_NODES = 1 << 18  # a Matrix Market file of any size may declare this many nodes
+KONECT = re.compile(rb"%\s*(sym|asym|bip)\s")  # the first line of a file of the KONECT project
+NOT_AN_EDGE = re.compile(rb"(?m)^(?![ea][ \t]).*$")  # in a DIMACS file
+ATTRIBUTES = re.compile(rb"(?m)\{.*\}(?=\s*$)")  # of an edge, as networkx writes them
+END_NAMES = (("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"))  # in the header of an edge list
+WEIGHT_NAMES = ("weight", "weights", "w", "value", "count")
+SIZE = re.compile(r"[0-9]{1,18}")
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+NAME_COLUMNS = "name the columns of the nodes, such as --edges 1,3, or for adjacency lists add --format adjlist"
+EDGE_LIST = "write an edge on each line, two nodes with a tab between them"
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
-    "field": "has only one field, and an edge has two nodes: name the character between them with --delimiter",
-    "weight": "has no weight: leave out --weighted, or give each edge a third field",
-    "number": "has a weight that is not a number from 0 to 3.4e38; begin a header line with #",
+    "fields": f"has {{found}}, and the first line has {{fields}}: {NAME_COLUMNS}",
+    "number": f"has a weight that is not a number from 0 to 3.4e38: {NAME_COLUMNS}",
+    "quotes": "has quotation marks that do not match: write tabs between names without them",
     "empty": "has an empty field: give each node a name, or name another --delimiter",
 }
-
-ARCHIVE_ERRORS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError)
 
 log = logging.getLogger("w2v")
 
@@ -73,6 +71,26 @@ class GraphOptions:
         SettingsError: For impossible values.
     """
 
+    graph_format: GraphFormat | None = option(
+        None,
+        "The format of the graph: an edge list (edges), adjacency lists (adjlist), or a format of networkx or scipy.",
+        GRAPH,
+        flags=("--format", "--graph-format"),
+        default_text="recognised by content or extension",
+    )
+    edges: str | None = option(
+        None,
+        "The columns of an edge list with the two nodes, and possibly the weight: their numbers, such as 2,3, or their "
+        "names in a header. A third column is used as with --weighted.",
+        GRAPH,
+        default_text="the first two, and the third is the weight",
+    )
+    delimiter: str | None = option(
+        None,
+        "The character between the fields of an edge list: tab, space (any white space), comma, or another character.",
+        GRAPH,
+        default_text="a tab, comma or semicolon if the first edge has one, otherwise space",
+    )
     weighted: bool = option(
         False,
         "Choose edges by weight: the third field of an edge list, the values of a matrix, or the attribute weight of "
@@ -82,42 +100,42 @@ class GraphOptions:
     )
     directed: bool = option(
         False,
-        "Follow edges only from the first node to the second.",
+        "Follow edges only from the first node to the second. Formats of networkx say whether they are directed.",
         GRAPH,
         flags=("--directed/--undirected",),
     )
-    delimiter: str | None = option(
-        None,
-        "The character between the fields of an edge list: tab, space (any white space), comma, or another character.",
+    bipartite: bool = option(
+        False,
+        "The first nodes of edges, or the rows of a matrix, are another kind of nodes than the second. So user 1 and "
+        "item 1 are two nodes: left:1 and right:1, or with the names of a header.",
         GRAPH,
-        default_text="a tab, comma or semicolon if the first edge has one, otherwise space",
+        flags=("--bipartite/--unipartite",),
     )
 
     def __post_init__(self) -> None:
         check_options(self)
         if self.delimiter is not None:
-            delimiter_code(self.delimiter)  # raises SettingsError
-
-
-def delimiter_code(delimiter: str) -> int:
-    """Return the code of a delimiter for `split_edges`.
-
-    Raises:
-        SettingsError: If it is not one ASCII character.
-    """
-    character = DELIMITERS.get(delimiter, delimiter)
-    if len(character) != 1 or not character.isascii() or character in "\n\r\0#%":
-        raise SettingsError(f"delimiter {delimiter[:20]!r}: it must be tab, space, comma, or one ASCII character")
-    return WHITE_SPACE if character == " " else ord(character)
+            character = DELIMITERS.get(self.delimiter, self.delimiter)
+            if len(character) != 1 or not character.isascii() or character in "\n\r\0#%":
+                raise SettingsError(
+                    f"delimiter {self.delimiter[:20]!r}: it must be tab, space, comma, or one ASCII character"
+                )
+        if self.edges is not None:
+            columns = self.edges.split(",")
+            if len(columns) not in (2, 3) or len({*columns}) < len(columns) or not all(columns) or "0" in columns:
+                raise SettingsError(
+                    f"edges {self.edges[:60]!r}: name two or three different columns with commas between them, by "
+                    "their names in a header or their numbers from 1"
+                )
 
 
 def read_graph(
     corpus: Corpus, options: GraphOptions | None = None, *, workers: int = 1, progress: Report | None = None
 ) -> Graph:
-    """Read a graph from one or more files. Several edge lists together are one graph.
+    """Read a graph from one or more files. Several edge lists or adjacency lists together are one graph.
 
     Args:
-        corpus: The files. Edge lists and Matrix Market files may be compressed. The format is recognised by content.
+        corpus: The files. They may be compressed.
         options: How to read them.
         workers: The number of threads.
         progress: Called regularly with a Progress of phase "read".
@@ -125,16 +143,7 @@ def read_graph(
     Raises:
         W2VError: If a file cannot be read.
     """
-    options = options or GraphOptions()
-    graph = None
-    for name, head in ((name, _head(name)) for name in corpus.files if name != "-"):
-        if re.match(ZIP, head):
-            if len(corpus.files) > 1:
-                raise W2VError(f"{name}: a graph in .npz format is a whole graph: name only this file")
-            graph = _read_npz(name, options, workers)
-    if graph is None:
-        graph = _EdgeReader(corpus, options, workers, progress).graph()
-    return graph
+    return _Reader(corpus, options or GraphOptions(), workers, progress).graph()
 
 
 def check_edges(graph: Graph, where: str) -> None:
@@ -149,293 +158,306 @@ def check_edges(graph: Graph, where: str) -> None:
         log.warning("%s without edges: kept, but their vectors are random", pluralise(isolated, "node"))
 
 
-def _head(name: str) -> bytes:
-    with translate_os_errors(name), Path(name).open("rb") as file:
-        return file.read(SIGNATURE_BYTES)
+class _File(NamedTuple):
+    """An open file.
+
+    Attributes:
+        name: The name for messages.
+        kind: The format.
+        chunks: The decompressed bytes.
+    """
+
+    name: str
+    kind: str
+    chunks: Iterator[bytes]
 
 
-# -- edge lists and Matrix Market -------------------------------------------------------------------
+class _Layout(NamedTuple):
+    """How the lines of a file are divided into fields.
+
+    Attributes:
+        kind: The format of the file.
+        delimiter: The character between fields; a space is any white space.
+        fields: The number of fields of each line; 0 in adjacency lists.
+        columns: The positions of the two nodes and of the weight; -1 for no weight.
+        has_attributes: Whether lines end with the attributes of the edge, as networkx writes them.
+        prefixes: What precedes the names of the first and of the second nodes; empty unless the graph is bipartite.
+    """
+
+    kind: str
+    delimiter: str
+    fields: int
+    columns: tuple[int, int, int]
+    has_attributes: bool
+    prefixes: tuple[bytes, bytes]
 
 
 class _Block(NamedTuple):
-    """Whole lines of a file."""
+    """Whole lines of a file; `line` is the number of the first."""
 
     text: bytes
-    name: str  # of the file, for messages
-    line: int  # the number of the first line
-    delimiter: int
+    name: str
+    line: int
+    layout: _Layout
 
 
-class _MatrixHeader(NamedTuple):
-    """What the first lines of a Matrix Market file say."""
-
-    nodes: int
-    entries: int
-    symmetric: bool
-
-
-class _EdgeReader:
-    """Reads the edges of text files, in several threads."""
+class _Reader:
+    """Reads a graph; the lines of edge lists in several threads."""
 
     def __init__(self, corpus: Corpus, options: GraphOptions, workers: int, progress: Report | None) -> None:
         self.corpus, self.options, self.workers = corpus, options, workers
-        self.delimiter = None if options.delimiter is None else delimiter_code(options.delimiter)
+        self.weighted = options.weighted or (options.edges or "").count(",") == 2
+        self.has_noted, self.first_row = False, [""]
         self.meter, self.total, self.done = Meter(progress, "read"), corpus.total_bytes, 0
-        self.header: _MatrixHeader | None = None
-        self.unpacked = 0
+        self.types = Types()
 
     def graph(self) -> Graph:
         """Read all edges and build the graph."""
-        types = Types()
+        opened = map(self._open, self.corpus.files)
+        first = next(opened)
+        if first.kind not in LINES:
+            content = b"".join(first.chunks)
+            chosen = {name: getattr(self.options, name) for name in ("weighted", "directed", "bipartite")}
+            return read_with_library(first.kind, first.name, content, **chosen)
         edges: list[tuple[NDArray[np.uint32], NDArray[np.float32] | None]] = []
-        weighted = self.options.weighted
-
-        def scan(block: _Block) -> tuple[_Block, Any, NDArray[np.float32] | None]:
+        blocks = self._blocks(itertools.chain([first], opened))
+        for block, scanned, weights in map_in_order(self._scan, blocks, self.workers):
             try:
-                names, offsets, weights = split_edges(block.text, block.delimiter, weighted)
-            except BadLine as error:
-                position, problem = error.args
-                raise self._bad_line(block, position, PROBLEMS[problem]) from None
-            return block, types.scan(Items(names, offsets, np.array([len(offsets) - 1]))), weights
-
-        for block, scanned, weights in map_in_order(scan, self._blocks(), self.workers):
-            try:
-                ids = types.merge(scanned)
-                edges.append((ids[ids != SENTENCE_END_ID], weights))
-            except Malformed:
-                raise self._not_utf8(block) from None
+                ids = self.types.merge(scanned)
+            except Malformed as error:
+                at, line = _line_at(block, block.text, block.text.find(error.args[1]))
+                raise W2VError(f"{at}: {line!r:.60} is not UTF-8: convert the file with iconv") from None
+            edges.append((_ids_of_edges(ids, block.layout), weights if self.weighted else None))
             self.meter(self.done, self.total)
         self.meter(self.done, self.done)
-        lengths = types.lengths()[FIRST_TYPE:]
-        blob = np.concatenate([np.empty(0, np.uint8), *types.strings()])
-        names = Words(blob, np.cumsum(np.append(0, lengths)))
-        if self.header:
-            return self._matrix(edges, names, self.header)
+        names = Words(
+            np.concatenate([np.empty(0, np.uint8), *self.types.strings()]),
+            np.cumsum(np.append(0, self.types.lengths()[FIRST_TYPE:])),
+        )
+        self._refuse_metis(names)
         return Graph.from_blocks(edges, names, directed=self.options.directed, workers=self.workers)
 
-    def _matrix(self, edges: list[tuple[Any, Any]], names: Words, header: _MatrixHeader) -> Graph:
-        """Return the graph of a Matrix Market file, with its rows in order as nodes."""
-        where = self.corpus.files[0]
-        if header.nodes > max(MANY_NODES, self.unpacked):
-            raise W2VError(
-                f"{where}: refused: it declares {header.nodes:,} rows in {self.unpacked:,} bytes: nearly all nodes "
-                "would be without edges"
-            )
-        found = sum(len(ids) for ids, _ in edges) // 2
-        if found != header.entries:
-            raise W2VError(f"{where}: {found:,} entries, but its header declares {header.entries:,}: it is incomplete")
-        try:
-            rows = np.array([0, 0, *(int(name) for name in names)], np.int64)
-        except (ValueError, OverflowError):
-            wrong = next(name for name in names if not re.fullmatch(r"\d{1,18}", name, re.ASCII))
-            raise W2VError(f"{where}: {wrong!r:.60} is not the number of a row") from None
-        if len(names) and not 1 <= rows[FIRST_TYPE:].min() <= rows.max() <= header.nodes:
-            wrong_row = next(row for row in rows[FIRST_TYPE:].tolist() if not 1 <= row <= header.nodes)
-            raise W2VError(f"{where}: row {wrong_row} does not exist: its header declares {header.nodes:,} rows")
-        ids = (rows + FIRST_TYPE - 1).astype(np.uint32)
-        blocks = [(ids[block], weights) for block, weights in edges]
-        edges.clear()
-        directed = self.options.directed and not header.symmetric
-        names = number_names(1, header.nodes)
-        return Graph.from_blocks(blocks, names, directed=directed, key_type="int", workers=self.workers)
+    def _refuse_metis(self, names: Words) -> None:
+        """Raise W2VError if the first line counts nodes and edges, and the other lines are numbers of neighbours."""
+        if len(self.first_row) == 2 and all(map(SIZE.fullmatch, self.first_row)):
+            nodes, edges = map(int, self.first_row)
+            others = (name for name in names if name != self.first_row[1])
+            if int(self.types.counts()[FIRST_TYPE:].sum()) == 2 + 2 * edges and all(
+                SIZE.fullmatch(name) and int(name) <= nodes for name in others
+            ):
+                raise W2VError(f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: {EDGE_LIST}")
 
-    def _blocks(self) -> Iterator[_Block]:
-        """Yield the lines of all files in blocks. A file without a last newline gets one."""
-        for name in self.corpus.files:
-            display = "standard input" if name == "-" else name
-            line, rest, delimiter = 1, b"", self.delimiter
-            for number, chunk in enumerate(itertools.chain(self._chunks(name, display), [b"\n"])):
-                text = rest + chunk
-                if number == 0 and text.startswith(MATRIX_MARKET):
-                    text, line = self._skip_matrix_header(display, text)
-                    delimiter = WHITE_SPACE
-                end = text.rfind(b"\n") + 1
-                rest = text[end:]
-                if end:
-                    block = _Block(text[:end], display, line, delimiter or WHITE_SPACE)
-                    if delimiter is None:
-                        delimiter = _detected(block)
-                        block = block._replace(delimiter=delimiter or WHITE_SPACE)
-                    if line == 1:
-                        _check_first_lines(block)
-                    yield block
-                    line += text.count(b"\n", 0, end)
-                if len(rest) > MAX_LINE_BYTES:
-                    raise W2VError(f"{display}, line {line}: more than {MAX_LINE_BYTES >> 20} MB, too long for an edge")
+    def _open(self, path: str) -> _File:
+        """Open a file and recognise its format."""
+        name = "standard input" if path == "-" else path
+        chunks = self._chunks(path, name)
+        head = next(chunks, b"")
+        kind = self.options.graph_format or detect_format(path, head)
+        if kind not in LINES:
+            if len(self.corpus.files) > 1:
+                raise W2VError(f"{name}: a file in the format {kind} is a whole graph: name only this file")
+        elif re.match(b"|".join([PARQUET, ARROW, ARROW_STREAM]), head):
+            raise W2VError(f"{name} is a table of Parquet or Arrow: save its edges as CSV")
+        else:
+            head = text_start(name, head)
+        if kind == "metis":
+            raise W2VError(f"{name} is a METIS file, which w2v does not read: {EDGE_LIST}")
+        if (kind != "edges" and self.options.edges) or (kind not in LINES and self.options.delimiter):
+            raise W2VError(f"{name}: the format {kind} has no columns: leave out --edges and --delimiter")
+        if kind == "adjlist" and self.weighted:
+            raise W2VError(f"{name}: adjacency lists have no weights: leave out --weighted (weighted)")
+        return _File(name, kind, itertools.chain([head], chunks))
 
-    def _chunks(self, name: str, display: str) -> Iterator[bytes]:
+    def _chunks(self, path: str, name: str) -> Iterator[bytes]:
         """Yield the decompressed bytes of a file. The first piece has at least SIGNATURE_BYTES, or the whole file."""
         with (
-            translate_os_errors(display),
-            contextlib.nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as stream,
-            check_unchanged(display, stream),
+            translate_os_errors(name),
+            contextlib.nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream,
+            check_unchanged(name, stream),
         ):
-            head, started = b"", False
-            for chunk in decompress(display, self._read(stream)):
-                self.unpacked += len(chunk)
-                if started:
-                    yield chunk
-                    continue
-                head += chunk
-                if len(head) >= SIGNATURE_BYTES:
-                    started = True
-                    yield _text_start(display, head)
-            if not started:
-                yield _text_start(display, head)
+            pieces = decompress(name, self._read(stream))
+            head = b""
+            while len(head) < SIGNATURE_BYTES and (piece := next(pieces, b"")):
+                head += piece
+            yield head
+            yield from pieces
 
     def _read(self, stream: Any) -> Iterator[bytes]:
         while chunk := stream.read(BLOCK_BYTES):
             self.done += len(chunk)
             yield chunk
 
-    def _skip_matrix_header(self, display: str, text: bytes) -> tuple[bytes, int]:
-        """Read the header of a Matrix Market file. Return the text after it and the number of the next line."""
-        if len(self.corpus.files) > 1:
-            raise W2VError(f"{display}: a Matrix Market file is a whole graph: name only this file")
-        lines = text.split(b"\n")
-        words = lines[0].decode("latin-1").lower().split()
-        if len(words) != 5 or words[1:3] != ["matrix", "coordinate"]:
-            raise W2VError(f"{display}, line 1: only matrices in coordinate format have edges: write a sparse matrix")
-        field, symmetry = words[3:]
-        if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
-            raise W2VError(
-                f"{display}, line 1: a {field} {symmetry} matrix: only real weights of 0 or more are possible"
-            )
-        if field == "pattern" and self.options.weighted:
-            raise W2VError(f"{display}, line 1: a pattern has no weights: leave out --weighted")
-        number = next((number for number, line in enumerate(lines) if line.strip() and line[:1] != b"%"), len(lines))
-        if number == len(lines) or number + 1 == len(lines):
-            raise W2VError(f"{display}: it ends before its first entry, or its comments are too long")
-        sizes = lines[number].split()
-        if len(sizes) != 3 or not all(re.fullmatch(rb"\d{1,18}", size) for size in sizes):
-            raise W2VError(f"{display}, line {number + 1}: expected the numbers of rows, columns and entries")
-        rows, columns, entries = map(int, sizes)
-        if rows != columns:
-            raise W2VError(f"{display}: {rows:,} rows and {columns:,} columns: the matrix of a graph is square")
-        self.header = _MatrixHeader(rows, entries, symmetry == "symmetric")
-        return b"\n".join(lines[number + 1 :]), number + 2
+    def _blocks(self, files: Iterable[_File]) -> Iterator[_Block]:
+        """Yield the lines of all files in blocks. A file without a last newline gets one."""
+        for name, kind, chunks in files:
+            line, rest, layout = 1, b"", None
+            for chunk in itertools.chain(chunks, [b"\n"]):
+                lines, newline, rest = (rest + chunk).rpartition(b"\n")
+                text = lines + newline
+                if len(rest) > MAX_LINE_BYTES:
+                    number = line + text.count(b"\n")
+                    raise W2VError(f"{name}, line {number}: more than {MAX_LINE_BYTES >> 20} MB, too long for an edge")
+                if layout is None and text:
+                    if b"\0" in text:
+                        raise W2VError(f"{name} is binary, not text")
+                    layout, text = self._layout(name, kind, line, text)
+                if layout is not None:
+                    yield _Block(text, name, line, layout)
+                line += text.count(b"\n")
 
-    def _bad_line(self, block: _Block, position: int, problem: str) -> W2VError:
-        line = block.text[position : position + 200].split(b"\n")[0].decode(errors="replace").strip()
-        number = block.line + block.text.count(b"\n", 0, position)
-        return W2VError(f"{block.name}, line {number}: {line[:60]!r} {problem}")
+    def _layout(self, name: str, kind: str, line: int, text: bytes) -> tuple[_Layout | None, bytes]:
+        """Recognise how the first lines of a file are divided, and return them without the header.
 
-    def _not_utf8(self, block: _Block) -> W2VError:
-        for number, line in enumerate(block.text.split(b"\n"), block.line):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                return W2VError(f"{block.name}, line {number}: {line[:60]!r} is not UTF-8: convert the file with iconv")
-        raise AssertionError("all lines are UTF-8")
+        The layout is None if the lines have no edge yet.
+        """
+        if kind == "dimacs":
+            text = NOT_AN_EDGE.sub(b"", text)
+        lines = [
+            (number, row.strip())
+            for number, row in enumerate(text.split(b"\n", 1000)[:1000], line)
+            if row.strip() and row.lstrip()[:1] not in b"#%"
+        ][:SAMPLE_LINES]
+        if not lines:
+            return None, text
+        at = f"{name}, line {lines[0][0]}"
+        has_attributes = ATTRIBUTES.search(lines[0][1]) is not None
+        sample = [ATTRIBUTES.sub(lambda match: _weight_in(match[0]), row).decode(errors="replace") for _, row in lines]
+        delimiter = self._delimiter(at, sample[0])
+        rows = [_fields(row, delimiter) for row in sample]
+        konect = KONECT.match(text)
+        columns, is_header = self._columns(at, kind, rows, konect is not None)
+        first, second, third = [*columns, -1][:3]
+        if self.weighted and third < 0:
+            raise W2VError(f"{at}: {sample[0][:60]!r} has no weight: leave out --weighted, or give edges a third field")
+        has_weights = any(NUMBER.fullmatch(row[third]) for row in rows[is_header:] if 0 <= third < len(row))
+        if has_weights and not self.weighted and not (has_attributes and b"weight" not in text) and not self.has_noted:
+            note_unused_weights(name)
+            self.has_noted = True
+        if konect is None:
+            self.first_row = rows[0]
+        prefixes = b"", b""
+        if self.options.bipartite or (konect and konect[1] == b"bip"):
+            kinds = (rows[0][first], rows[0][second])
+            kinds = kinds if is_header and kinds[0] != kinds[1] else TWO_KINDS
+            prefixes = f"{kinds[0]}:".encode(), f"{kinds[1]}:".encode()
+        if is_header:
+            before = text.split(b"\n", lines[0][0] - line + 1)
+            text = b"\n".join([*before[:-2], b"", before[-1]])
+        fields = 0 if kind == "adjlist" else len(rows[0])
+        return _Layout(kind, delimiter, fields, (first, second, third), has_attributes, prefixes), text
 
-
-def _text_start(display: str, head: bytes) -> bytes:
-    """Return the start of a text file without its byte order mark. Raise W2VError if it is not text."""
-    if kind := columnar_kind(head):
-        raise W2VError(f"{display} is {kind}: {EDGE_LIST}")
-    return text_start(display, head)
-
-
-def _first_edges(text: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the first lines that are neither empty nor comments, each with the number of lines before it."""
-    for number, line in enumerate(text.split(b"\n", 1000)[:1000]):
-        if line.strip() and line.lstrip()[:1] not in b"#%":
-            yield number, line.strip()
-
-
-def _detected(block: _Block) -> int | None:
-    """Return the delimiter in the first edge of a block, or None if it contains no edge.
-
-    Raises:
-        W2VError: If it may be a comma or a semicolon.
-    """
-    for number, line in _first_edges(block.text):
-        fields = line.partition(b"{")[0]  # networkx writes the attributes of an edge as a dict, with commas
-        found = [character for character in "\t,;" if character.encode() in fields]
+    def _delimiter(self, at: str, line: str) -> str:
+        """Return the chosen delimiter, or the one in the first edge of a file."""
+        if self.options.delimiter is not None:
+            return DELIMITERS.get(self.options.delimiter, self.options.delimiter)
+        found = [character for character in "\t,;" if character in line]
         if found == [",", ";"]:
+            raise W2VError(f"{at} has a comma and a semicolon: name the character between its fields with --delimiter")
+        return found[0] if found else " "
+
+    def _columns(self, at: str, kind: str, rows: list[list[str]], is_konect: bool) -> tuple[list[int], bool]:
+        """Return the positions of the two nodes and possibly the weight, and whether the first row is a header.
+
+        Raises:
+            W2VError: If they are not clear.
+        """
+        names = rows[0]
+        if kind != "adjlist" and len(names) < 2 + (kind == "dimacs"):
             raise W2VError(
-                f"{block.name}, line {block.line + number} has a comma and a semicolon: name the character between its "
-                "fields with --delimiter"
+                f"{at}: {names[0][:60]!r} has only one field, and an edge has two nodes: name the character between "
+                "them with --delimiter"
             )
-        return ord(found[0]) if found else WHITE_SPACE
-    return None
+        if kind != "edges":
+            return ([0, 1] if kind == "adjlist" else [1, 2, 3][: len(names) - 1]), False
+        known = [name.lower() for name in names]
+        ends = next((pair for pair in END_NAMES if {*pair} <= {*known}), None)
+        wanted = self.options.edges.split(",") if self.options.edges else []
+        if wanted and not all(map(SIZE.fullmatch, wanted)):
+            for name in wanted:
+                if names.count(name) != 1:
+                    raise W2VError(
+                        f"{at}: {names.count(name)} columns are named {name[:60]!r}: {', '.join(names):.200}"
+                    )
+            return [names.index(name) for name in wanted], True
+        is_header = ends is not None or _is_header(rows)
+        weights = [known.index(name) for name in WEIGHT_NAMES if name in known][:1] if is_header else []
+        if wanted:
+            columns = [int(name) - 1 for name in wanted]
+            if max(columns) >= len(names):
+                raise W2VError(f"{at} has {pluralise(len(names), 'field')}: it has no column {max(columns) + 1}")
+        elif ends:
+            columns = [known.index(end) for end in ends] + weights
+        elif (len(names) > 3 and not is_konect) or (is_header and len(names) == 3 and weights != [2]):
+            raise W2VError(f"{at} has {pluralise(len(names), 'field')}: {', '.join(names):.60}: {NAME_COLUMNS}")
+        else:
+            columns = [0, 1, 2][: len(names)]
+        if is_header:
+            nodes = " and ".join(repr(names[column])[:60] for column in columns[:2])
+            log.warning("%s is a header, and its nodes are %s; move it down if it is an edge", at, nodes)
+        return columns, is_header
 
-
-def _check_first_lines(block: _Block) -> None:
-    """Log a warning if the first edge of a file looks like a header.
-
-    Raises:
-        W2VError: If the file is binary, has another format than an edge list, or is CSV with quotation marks, which
-            would become a part of names.
-    """
-    if b"\0" in block.text:
-        raise W2VError(f"{block.name} is binary, not text")
-    edges = list(itertools.islice(_first_edges(block.text), 2))
-    for number, line in edges[:1]:
-        where = f"{block.name}, line {block.line + number}"
-        for kind, start in OTHER_FORMATS.items():
-            if start.match(line):
-                raise W2VError(f"{where} is {kind}: {EDGE_LIST}")
-        if line.startswith(b'"') and chr(block.delimiter) in ",;":
-            raise W2VError(f"{where} has quotation marks, which edge lists lack: write tabs between names without them")
-    delimiter = None if block.delimiter == WHITE_SPACE else bytes([block.delimiter])
-    are_numbers = [[bool(NUMBER.fullmatch(name.strip())) for name in line.split(delimiter)[:2]] for _, line in edges]
-    if are_numbers == [[False, False], [True, True]]:
-        log.warning(
-            "%s: %s looks like a header, but counts as an edge: begin the line with # to leave it out",
-            where,
-            one_line(edges[0][1].decode(errors="replace"))[:60],
-        )
-
-
-# -- NumPy archives ---------------------------------------------------------------------------------
-
-
-def _read_npz(name: str, options: GraphOptions, workers: int) -> Graph:
-    """Read a CSR matrix that scipy.sparse.save_npz or PecanPy wrote."""
-    with translate_os_errors(name), open_regular(name) as file:
+    def _scan(self, block: _Block) -> tuple[_Block, Any, NDArray[np.float32]]:
+        """Look up the nodes of a block among the types so far, for `Types.merge`. Any thread may call this."""
+        layout, text = block.layout, block.text
+        if layout.kind == "dimacs":
+            text = NOT_AN_EDGE.sub(b"", text)
+        if layout.has_attributes:
+            text = ATTRIBUTES.sub(lambda match: _weight_in(match[0]), text)
+        code = 0 if layout.delimiter == " " else ord(layout.delimiter)
         try:
-            with zipfile.ZipFile(file) as archive:
-                arrays = {info.filename: _member(name, archive, info) for info in archive.infolist()[:20]}
-        except Exception as error:
-            is_damage = isinstance(error, ARCHIVE_ERRORS) or type(error).__module__ in ("zlib", "_lzma", "struct")
-            if isinstance(error, W2VError) or not is_damage:
-                raise
-            raise W2VError(f"{name}: a damaged archive: {one_line(error)}") from error
-    form = arrays.get("format.npy")
-    if form is not None and form.ravel()[:1].tolist() not in ([b"csr"], ["csr"]):
-        raise W2VError(f"{name}: a matrix in another format than CSR: save matrix.tocsr()")
-    missing = [key for key in ("indptr", "indices", "data") if f"{key}.npy" not in arrays]
-    if missing:
-        raise W2VError(f"{name}: it has no array {missing[0]!r}: save a CSR matrix with scipy.sparse.save_npz")
-    indptr, indices, data = (cast(NDArray[Any], arrays[f"{key}.npy"]) for key in ("indptr", "indices", "data"))
-    shape = arrays.get("shape.npy")
-    if shape is not None and shape.ravel().tolist() != [len(indptr.ravel()) - 1] * 2:
-        raise W2VError(
-            f"{name}: a matrix of shape {tuple(shape.ravel()[:2].tolist())}: the matrix of a graph is square"
-        )
-    weights = data if options.weighted else None
-    names, key_type = _ids(name, arrays.get("IDs.npy"))
-    graph = Graph.from_rows(name, indptr, indices, weights, names, directed=options.directed, workers=workers)
-    graph.key_type = key_type
-    return graph
+            names, offsets, lengths, weights = split_edges(
+                text, code, layout.fields, *layout.columns, self.weighted, *layout.prefixes
+            )
+        except BadLine as error:
+            position, problem = error.args
+            at, line = _line_at(block, text, position)
+            found = pluralise(len(_fields(line, layout.delimiter)), "field")
+            why = PROBLEMS[problem].format(found=found, fields=layout.fields)
+            raise W2VError(f"{at}: {line[:60]!r} {why}") from None
+        if layout.fields:
+            lengths = np.array([len(offsets) - 1])
+        return block, self.types.scan(Items(names, offsets, lengths)), weights
 
 
-def _member(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any] | None:
-    """Read an array of an archive. Return None for a member that is not an array."""
-    if not info.filename.endswith(".npy"):
-        return None
-    with archive.open(info) as member:
-        stream = cast(BufferedIOBase, member)
-        return read_open(f"{name}, {info.filename:.100}", stream, info.file_size, NUMBERS + "bUS")
+def _line_at(block: _Block, text: bytes, position: int) -> tuple[str, str]:
+    """Return where a position of the prepared text of a block is, for messages, and its original line."""
+    number = text.count(b"\n", 0, position)
+    return f"{block.name}, line {block.line + number}", block.text.split(b"\n")[number].decode(errors="replace").strip()
 
 
-def _ids(name: str, ids: NDArray[Any] | None) -> tuple[Words | None, KeyType]:
-    """Return the names of nodes in an archive of PecanPy, and their type."""
-    if ids is None:
-        return None, "int"
-    if ids.ndim != 1 or ids.dtype.kind not in "USiu":
-        raise W2VError(f"{name}: its IDs are not a row of names")
-    with translate_errors(f"{name}: its IDs are not text", ValueError, SystemError):
-        names = [each.decode() if isinstance(each, bytes) else str(each) for each in ids.tolist()]
-    return named_once(name, names), "str" if ids.dtype.kind in "US" else "int"
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line."""
+    if delimiter in ",;":
+        with contextlib.suppress(csv.Error):  # for fields of more than 128 KB
+            return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    return line.split() if delimiter == " " else [field.strip() for field in line.split(delimiter)]
+
+
+def _is_header(rows: list[list[str]]) -> bool:
+    """Return whether the first row has names, and the others have numbers as nodes or as weights."""
+    names, *others = ([bool(NUMBER.fullmatch(field)) for field in row[:3]] for row in rows)
+    if not others or any(names):
+        return False
+    return all(all(row[:2]) for row in others) or all(len(row) == 3 and row[2] for row in others)
+
+
+@lru_cache(1 << 12)
+def _weight_in(attributes: bytes) -> bytes:
+    """Return the weight in the attributes of an edge as networkx writes them; 1 if they have none."""
+    with contextlib.suppress(ValueError, SyntaxError, AttributeError, RecursionError, MemoryError):
+        return str(ast.literal_eval(attributes.decode()).get("weight", 1)).encode()
+    return b"?"  # not a number, so the line is refused
+
+
+def _ids_of_edges(ids: NDArray[np.uint32], layout: _Layout) -> NDArray[np.uint32]:
+    """Return the ids of the two nodes of each edge in a block: uint32 (2 · edges,)."""
+    is_end = ids == SENTENCE_END_ID
+    if layout.fields:
+        pairs = ids[~is_end].reshape(-1, 2)
+        return np.ravel(pairs if layout.columns[0] < layout.columns[1] else pairs[:, ::-1])
+    ends = np.flatnonzero(is_end)
+    starts = np.append(0, ends + 1)[:-1]
+    is_end[starts] = True
+    edges = np.empty((np.count_nonzero(~is_end), 2), np.uint32)
+    edges[:, 0], edges[:, 1] = np.repeat(ids[starts], ends - starts - 1), ids[~is_end]
+    return edges.ravel()

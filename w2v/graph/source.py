@@ -49,6 +49,8 @@ class GraphSource:
         if self._corpus:
             graph = read_graph(self._corpus, options, workers=workers, progress=progress)
         else:
-            graph = Graph.of(self._graph, weighted=options.weighted, directed=options.directed, workers=workers)
+            graph = Graph.of(
+                self._graph, weighted=options.weighted, directed=options.directed, bipartite=options.bipartite
+            )
         check_edges(graph, str(self))
         return graph

@@ -137,7 +137,7 @@ def phrases(
 
 
 @click.command(cls=options.ResultCommand)
-@click.argument("edges", nargs=-1, required=True, type=click.Path())
+@click.argument("graphs", nargs=-1, required=True, type=click.Path(), metavar="GRAPH...")
 @options.file_option("-o", "--output", required=True, help="Text file to write: one walk per line.")
 @options.COMMON_WALKS
 @options.number_option(
@@ -145,12 +145,12 @@ def phrases(
 )
 @options.options_for(Settings, "workers", common=True)
 @options.WRITING
-def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
-    """Write random walks on the graph of EDGES.
+def walks(graphs: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
+    """Write random walks on a GRAPH.
 
-    EDGES is a file with one edge per line, two nodes and possibly a weight; or a matrix in .npz or .mtx format. Text
-    files may be compressed. Lines that begin with # or % are comments. - is standard input. The walks are made
-    as in node2vec, or with the defaults as in DeepWalk. w2v train --graph trains on walks without writing them.
+    GRAPH is an edge list: each line has two nodes and possibly a weight. Lines that begin with # or % are comments. Or
+    it is a file in another format of --format. Files may be compressed. - is standard input. The walks are made as in
+    node2vec, or with the defaults as in DeepWalk. w2v train --graph trains on walks without writing them.
 
     \b
     w2v walks edges.tsv -o walks.txt
@@ -158,7 +158,7 @@ def walks(edges: tuple[str, ...], output: Path, force: bool, progress: Report, *
     w2v walks matrix.npz -o walks.txt --walk-length 40 --walks 20
     """
     settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_options(WalkOptions, given))
-    source = options.corpus_of(edges)
+    source = options.corpus_of(graphs)
     outputs.check_text(output, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
