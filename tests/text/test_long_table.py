@@ -65,11 +65,11 @@ def test_numbers_in_csv_and_parquet_are_the_same_keys(tmp_path: Path, item: Any,
 
 
 @given(ROWS, st.integers(1, 9), st.integers(1, 70), st.booleans(), st.booleans())
-def test_a_table_sorted_on_disk_gives_the_same_as_in_memory(
+def test_sessions_are_the_same_in_blocks_of_any_size(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[int, int, int]],
     at_once: int,
-    in_memory: int,
+    sorted_rows: int,
     by_order: bool,
     is_csv: bool,
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_table_sorted_on_disk_gives_the_same_as_in_memory(
     WRITE["csv" if is_csv else "parquet"](frame_of(rows), path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "ROWS_AT_ONCE", at_once)
-        patch.setattr(long_table, "ROWS_IN_MEMORY", in_memory)
+        patch.setattr(long_table, "SORTED_ROWS", sorted_rows)
         found = read_sessions(path, item="i", session="s", order="t" if by_order else None)
     assert found == ("int", grouped(rows, by_order))
 
@@ -166,11 +166,10 @@ def test_unsuitable_tables_are_refused(
     assert str(caught.value).startswith(str(tmp_path / "a"))
 
 
-def test_fractions_after_a_block_of_whole_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fractions_order_rows_among_whole_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "ROWS_AT_ONCE", 2)
-    (tmp_path / "a").write_text("i,s,t\n1,a,2\n,a,3\n1,a,5\n1,a,2.5\n")
-    with pytest.raises(W2VError, match="row 4: the order is a fraction, after whole numbers"):
-        read_text(Corpus(tmp_path / "a"), **NAMES)
+    (tmp_path / "a").write_text("i,s,t\n1,a,2\n,a,3\n2,a,9007199254740993\n3,a,2.5\n4,a,9007199254740992\n5,a,1e300\n")
+    assert read_sessions(tmp_path / "a", **NAMES)[1] == [["1", "3", "4", "2", "5"]]
 
 
 @pytest.mark.parametrize(

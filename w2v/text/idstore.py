@@ -256,8 +256,8 @@ class ReadingOptions(TextOptions):
 
     column: str | None = option(
         None,
-        "Read the text, or the lists of items, in this column of JSON lines, CSV, Parquet or Arrow; each row ends a "
-        "sentence. `--column none` reads a file as plain text even if it looks like a table.",
+        "Read the text, or the lists of items, in this column, by name or number, of JSON, CSV, Parquet or Arrow; each "
+        "row ends a sentence. `--column none` reads a file as plain text even if it looks like a table.",
         TEXT,
         default_text="plain text; tables are refused",
     )
@@ -278,6 +278,14 @@ class ReadingOptions(TextOptions):
         "order.",
         TEXT,
         default_text="the order of the rows",
+    )
+    header: bool | None = option(
+        None,
+        "The first row of CSV has the names of the columns, or is data. Without names, columns have numbers from 1, "
+        "such as --item 2.",
+        TEXT,
+        flags=("--header/--no-header",),
+        default_text="by the first rows",
     )
     encoding: str = option(
         UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet and Arrow are always UTF-8.", TEXT
@@ -350,6 +358,7 @@ def read_corpus(
     check_whole(1, workers=workers)
     reading = reading or ReadingOptions()
     cache = reading.cache
+    corpus.header = corpus.header if reading.header is None else reading.header
     files = corpus.sizes
     folder = temporary_folder(cache)
     _create_folder(folder)
@@ -538,7 +547,7 @@ def sessions_of_table(
     with contextlib.ExitStack() as stack:
         rows: Rows | None = None
         key_types: tuple[set[str | None], ...] = set(), set()  # of items and of sessions
-        for number, (block, scans) in enumerate(map_in_order(scan, blocks, workers), 1):
+        for block, scans in map_in_order(scan, blocks, workers):
             meter(block.bytes_done, total_bytes)
             if not len(block):
                 continue
@@ -553,27 +562,29 @@ def sessions_of_table(
                 raise W2VError(f"{block.place(0)} or a later one: there are more than {MAX_TYPES_LIMIT:,} sessions")
             for found, keys in zip(key_types, block.keys, strict=True):
                 found.add(keys.key_type)
-            with _translate_write_errors(folder):
-                if rows is None:
-                    rows = stack.enter_context(contextlib.closing(Rows(folder, block.order_type)))
-                rows.add(ids[0], ids[1], block.order_for(rows.order_type))
-                if number % SPACE_CHECK_BLOCKS == 0 and total_bytes:
-                    rows.check_space(block.bytes_done / total_bytes)
+            kind = block.order and block.order.kind
+            if rows is None:
+                rows, first_kind, first_place = Rows(folder, workers, kind is not None), kind, block.place(0)
+                stack.enter_context(contextlib.closing(rows))
+            if kind != first_kind:
+                raise W2VError(
+                    f"{block.place(0)}: the order is {kind}, but {first_kind} in {first_place}: use one kind"
+                )
+            rows.add(ids[0], ids[1], block.order)
         if rows is None:
             return
         all_items = _keys_of_types(types[0], key_types[0])
         all_sessions = _keys_of_types(types[1], key_types[1]) if with_names else None
         sizes = types[1].counts()[FIRST_TYPE:]
         last, rows_done, rows_total = FIRST_TYPE, 0, int(sizes.sum())
-        with _translate_write_errors(folder):
-            for items, lengths in rows.sessions(sizes):
-                keys = replace(all_items, numbers=items.astype(np.int32))
-                first, last = last, last + len(lengths)
-                numbers = np.arange(first, last, dtype=np.int32)
-                names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
-                rows_done += len(items)
-                bytes_done = block.bytes_done * rows_done // rows_total
-                yield SessionBlock(keys, lengths, "the table", 1, bytes_done=bytes_done, names=names)
+        for items, lengths in rows.sessions(sizes):
+            keys = replace(all_items, numbers=items.astype(np.int32))
+            first, last = last, last + len(lengths)
+            numbers = np.arange(first, last, dtype=np.int32)
+            names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
+            rows_done += len(items)
+            bytes_done = block.bytes_done * rows_done // rows_total
+            yield SessionBlock(keys, lengths, "the table", 1, bytes_done=bytes_done, names=names)
 
 
 def _keys_of_types(types: Types, kinds: set[str | None]) -> Keys:
