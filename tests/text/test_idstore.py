@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, limit_disk_space, read_text, reference_ids, text_bytes
 from w2v.errors import SettingsError, W2VError
 from w2v.system.files import text_start
-from w2v.text import corpus, idstore, phrases
+from w2v.text import corpus, idstore, long_table, phrases
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import IdStore, TypeCounts, store_of_ids
@@ -563,13 +563,16 @@ def test_merged_types_are_numbers_if_all_parts_have_numbers(key_types: list[Any]
 def test_every_temporary_store_checks_the_disk_space(
     text: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    table = text.with_name("table.csv")
+    table.write_text("i,s\n" + "1,1\n" * 100)
     with read_text(Corpus(text)) as store:
-        for module, name in ((idstore, "SPACE_CHECK_BLOCKS"), (phrases, "PIECE_IDS")):
+        for module, name in ((idstore, "SPACE_CHECK_BLOCKS"), (phrases, "PIECE_IDS"), (long_table, "ROWS_IN_MEMORY")):
             monkeypatch.setattr(module, name, 1)
         limit_disk_space(monkeypatch, 0)
         for write in (
             lambda: join_tagged({"1": store, "2": store}, ["a"], scratch),
             lambda: phrases._join_phrases(store, PhraseOptions(), ["a b"], scratch, 1, None),
+            lambda: read_text(Corpus(table), item="i", session="s"),
         ):
             with pytest.raises(W2VError, match="needs about 0 MB more on disk"):
                 write()

@@ -77,7 +77,7 @@ def test_sessions_are_the_same_in_blocks_of_any_size(
     WRITE["csv" if is_csv else "parquet"](frame_of(rows), path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "ROWS_AT_ONCE", at_once)
-        patch.setattr(long_table, "SORTED_ROWS", sorted_rows)
+        patch.setattr(long_table, "ROWS_IN_MEMORY", sorted_rows)
         found = read_sessions(path, item="i", session="s", order="t" if by_order else None)
     assert found == ("int", grouped(rows, by_order))
 

@@ -248,7 +248,7 @@ LONG_TABLE = [("i2", 9, 2), ("i3", 4, 5), ("unknown", 7, 1), (None, 4, 4), ("i1"
 def test_tables_with_a_row_for_each_item_are_read(
     files: Path, vectors: w2v.KeyedVectors, monkeypatch: pytest.MonkeyPatch, kind: str, rows_in_memory: int
 ) -> None:
-    monkeypatch.setattr(long_table, "SORTED_ROWS", rows_in_memory)
+    monkeypatch.setattr(long_table, "ROWS_IN_MEMORY", rows_in_memory)
     is_number = kind not in ("string", "csv of text")
     names: dict[int, Any] = {name: name if is_number else f"visit {name}" for name in (9, 4, 7)}
     if kind == "uint64":

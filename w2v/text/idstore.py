@@ -547,7 +547,7 @@ def sessions_of_table(
     with contextlib.ExitStack() as stack:
         rows: Rows | None = None
         key_types: tuple[set[str | None], ...] = set(), set()  # of items and of sessions
-        for block, scans in map_in_order(scan, blocks, workers):
+        for number, (block, scans) in enumerate(map_in_order(scan, blocks, workers), 1):
             meter(block.bytes_done, total_bytes)
             if not len(block):
                 continue
@@ -563,28 +563,31 @@ def sessions_of_table(
             for found, keys in zip(key_types, block.keys, strict=True):
                 found.add(keys.key_type)
             kind = block.order and block.order.kind
-            if rows is None:
-                rows, first_kind, first_place = Rows(folder, workers, kind is not None), kind, block.place(0)
-                stack.enter_context(contextlib.closing(rows))
-            if kind != first_kind:
-                raise W2VError(
-                    f"{block.place(0)}: the order is {kind}, but {first_kind} in {first_place}: use one kind"
-                )
-            rows.add(ids[0], ids[1], block.order)
+            with _translate_write_errors(folder):
+                if rows is None:
+                    rows, first_kind, first_place = Rows(folder, kind is not None), kind, block.place(0)
+                    stack.enter_context(contextlib.closing(rows))
+                if kind != first_kind:
+                    problem = f"the order is {kind}, but {first_kind} in {first_place}: use one kind"
+                    raise W2VError(f"{block.place(0)}: {problem}")
+                rows.add(ids[0], ids[1], block.order)
+                if number % SPACE_CHECK_BLOCKS == 0 and total_bytes:
+                    rows.check_space(block.bytes_done / total_bytes)
         if rows is None:
             return
         all_items = _keys_of_types(types[0], key_types[0])
         all_sessions = _keys_of_types(types[1], key_types[1]) if with_names else None
         sizes = types[1].counts()[FIRST_TYPE:]
         last, rows_done, rows_total = FIRST_TYPE, 0, int(sizes.sum())
-        for items, lengths in rows.sessions(sizes):
-            keys = replace(all_items, numbers=items.astype(np.int32))
-            first, last = last, last + len(lengths)
-            numbers = np.arange(first, last, dtype=np.int32)
-            names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
-            rows_done += len(items)
-            bytes_done = block.bytes_done * rows_done // rows_total
-            yield SessionBlock(keys, lengths, "the table", 1, bytes_done=bytes_done, names=names)
+        with _translate_write_errors(folder):
+            for items, lengths in rows.sessions(sizes, workers):
+                keys = replace(all_items, numbers=items.astype(np.int32))
+                first, last = last, last + len(lengths)
+                numbers = np.arange(first, last, dtype=np.int32)
+                names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
+                rows_done += len(items)
+                bytes_done = block.bytes_done * rows_done // rows_total
+                yield SessionBlock(keys, lengths, "the table", 1, bytes_done=bytes_done, names=names)
 
 
 def _keys_of_types(types: Types, kinds: set[str | None]) -> Keys:
