@@ -29,7 +29,7 @@ from w2v.text.tables import as_numpy, is_text, validity
 from w2v.text.words import is_missing
 
 ROWS_AT_ONCE = 1 << 16  # rows of a table read at a time
-ROWS_IN_MEMORY = 1 << 20  # rows sorted at a time; a session with more rows is sorted as a whole
+ROWS_IN_MEMORY = 1 << 19  # rows sorted at a time; a session with more rows is sorted as a whole
 HALF = 1 << 32  # see `_split`
 DATE = re.compile(  # a date and perhaps a time, a fraction of a second, and the hours and minutes of a time zone
     r"([+-]?\d{4,}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d)?)?)"
@@ -357,9 +357,9 @@ class Rows:
         next_rows = np.append(0, part_ends[:-1])  # where the next row of each part is written
         for start in range(0, int(part_ends[-1]), ROWS_IN_MEMORY):
             rows = self._read(start, min(start + ROWS_IN_MEMORY, int(part_ends[-1])))
-            part = np.searchsorted(last, rows["session"].astype(np.int64) - FIRST_TYPE)
+            part = np.searchsorted(last, rows["session"].astype(np.int64) - FIRST_TYPE).astype(np.uint32)
             sizes = np.bincount(part, minlength=len(last))
-            pieces = np.split(rows[np.argsort(part, kind="stable")], np.cumsum(sizes)[:-1])
+            pieces = np.split(rows.take(_sorted_by(part, np.arange(len(rows)))), np.cumsum(sizes)[:-1])
             for number in np.flatnonzero(sizes).tolist():
                 divided.seek(int(next_rows[number]) * self._type.itemsize)
                 divided.write(pieces[number].view(np.uint8).data)
@@ -369,18 +369,26 @@ class Rows:
 
 
 def _sorted_items(rows: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the items of rows by session, and then by order. Equal rows keep their order.
-
-    NumPy sorts numbers of 16 bits in linear time, so this takes half the time of np.lexsort.
-    """
+    """Return the items of rows by session, and then by order. Equal rows keep their order."""
     chosen = np.arange(len(rows))
-    fields = rows.dtype.names or ()
-    for name in ("second", "first"):
-        if name in fields and rows[name].any():
-            chosen = chosen[np.argsort(rows[name][chosen], kind="stable")]
-    sessions = rows["session"] - rows["session"].min()
-    for shift in range(0, int(sessions.max()).bit_length(), 16):
-        digits = (sessions[chosen] >> shift).astype(np.uint16)
-        chosen = chosen[np.argsort(digits, kind="stable")]
+    for name in ("second", "first", "session"):
+        if name in (rows.dtype.names or ()):
+            chosen = _sorted_by(rows[name], chosen)
     found: NDArray[np.uint32] = rows["item"][chosen]
     return found
+
+
+def _sorted_by(numbers: NDArray[Any], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sort chosen rows by their numbers, stably.
+
+    NumPy sorts integers of 16 bits in linear time, so whole numbers are sorted by one such digit after the other. That
+    takes a third of the time of sorting them at once.
+    """
+    lowest, highest = float(numbers.min()), float(numbers.max())
+    if highest - lowest < 1 << 48 and (numbers.dtype.kind == "u" or np.all(numbers == np.rint(numbers))):
+        offsets = (numbers - numbers.dtype.type(lowest)).astype(np.int64)
+        for shift in range(0, int(highest - lowest).bit_length(), 16):
+            digits = (offsets[chosen] >> shift).astype(np.uint16)
+            chosen = chosen[np.argsort(digits, kind="stable")]
+        return chosen
+    return chosen[np.argsort(numbers[chosen], kind="stable")]
