@@ -82,30 +82,6 @@ def test_sessions_are_the_same_in_blocks_of_any_size(
     assert found == ("int", grouped(rows, by_order))
 
 
-@pytest.mark.parametrize(
-    "orders",
-    [
-        ["2024-01-02", "2024-01-01", "2023-12-31"],
-        ["2024-01-01T10:00:00Z", "2024-01-01 09:59:59.5", "2023-12-31T23:00"],
-        ["10", "9", "-8"],
-        ["1e1", "9.5", "-8"],
-        [1.5, 1.25, float("-inf")],
-        [np.datetime64("2024-01-02"), np.datetime64("2024-01-01"), np.datetime64("2023-01-01")],
-        [1704067200000000003, 1704067200000000002, 1704067200000000001],
-        [(1 << 64) - 1, 1 << 63, 0],
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "pandas"])
-def test_numbers_and_dates_order_the_items(tmp_path: Path, orders: list[Any], kind: str) -> None:
-    if (kind == "csv" and orders[0] == (1 << 64) - 1) or (kind == "jsonl" and orders[2] == float("-inf")):
-        return  # numbers that w2v does not read from text, and that JSON lacks
-    frame = frame_of([(number, "a", order) for number, order in enumerate(orders)])
-    if kind in WRITE:
-        WRITE[kind](frame, tmp_path / kind)
-    assert read_sessions(frame if kind == "pandas" else tmp_path / kind, **NAMES)[1] == [["2", "1", "0"]]
-
-
 def test_rows_with_a_missing_value_are_counted(tmp_path: Path) -> None:
     rows = [("x", "a", 2), (None, "a", 1), ("y", None, 1), ("z", "a", None), ("v", "a", 1), ("", "a", 1)]
     for kind, write in WRITE.items():
