@@ -47,6 +47,7 @@ NOISE = {"negative", "ns_exponent", "adaptive_samples", "classes", "large_softma
 # Options, and the arguments that each of them changes. Options before | are needed for the effect.
 Changes = dict[str, Arguments]
 
+HEADER: Changes = {"--header": {"header": True}, "--no-header": {"header": False}}
 READING: Changes = {
     "--lower": {"lower": True},
     "--keep-case": {"lower": False},
@@ -59,6 +60,7 @@ READING: Changes = {
     "--item i --session s": {"item": "i", "session": "s"},
     "--item i --session s --order t": {"item": "i", "session": "s", "order": "t"},
     "--cache folder": {"cache": "folder"},
+    **HEADER,
     "--encoding cp949": {"encoding": "cp949"},
     "--errors replace": {"errors": "replace"},
     "--max-types 7": {"max_types": 7},
@@ -466,6 +468,14 @@ CALLS = [
             "--item i --session s": {"long_table": ["i", "s", None]},
             "--item i --session s --order t": {"long_table": ["i", "s", "t"]},
         },
+    ),
+    *(
+        Call(command, "cli.options:corpus_of", inputs, {"header": None}, HEADER)
+        for command, inputs in {
+            "encode": "old.safetensors text -o new.npy",
+            "recommend": "old.bin text",
+            "predict": "classifier.safetensors text",
+        }.items()
     ),
     Call("info", "cli.commands.vectors:facts.model", "old.bin", {"path": "old.bin"}, {}),
     Call(
@@ -893,7 +903,7 @@ def test_help_shows_the_defaults(command: str) -> None:
             if case.command != command or len(changes) > 1 or name not in shown or changed not in case.defaults:
                 continue
             default, parameter = case.defaults[changed], parameters[name]
-            if parameter.is_flag and parameter.secondary_opts:
+            if parameter.is_flag and parameter.secondary_opts and default is not None:
                 expected[name] = (parameter.opts if default else parameter.secondary_opts)[0].strip("-")
             elif not parameter.is_flag and name not in expected and default not in (None, False, []):
                 expected[name] = str(default)

@@ -99,7 +99,8 @@ def test_progress_in_parquet_follows_the_rows(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'[{"t": "a"}]', "a JSON array: give one object on each line"),
+        (b'[{"t": "a"}, 5]', "line 1: not a JSON object"),
+        (b'[{"t": "a"},\n{"t": "b"}\n', "line 3: not JSON: Expecting value"),
         (b'{"t": "a"}\n{"t" "b"}\n', "line 2: not JSON: "),
         (b'{"t": "a"}\n5\n', "line 2: not a JSON object"),
         (b'\n \n{"t": "a"}\n5\n', "line 4: not a JSON object"),
@@ -117,7 +118,7 @@ def test_progress_in_parquet_follows_the_rows(tmp_path: Path, monkeypatch: pytes
         (b"t\na\n\xe9b\n", ", column t: byte 2, in b'\\\\xe9b', is not UTF-8"),
         (b'{"t": "\\ud800"}', ", column t: byte 0, in b'\\\\xed\\\\xa0\\\\x80', is not UTF-8"),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_malformed_tables_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "file"
@@ -137,9 +138,10 @@ TABLES = {
     "f.CSV.gz": (gzip.compress(b"text\nOne, two\n"), "CSV with the columns text;"),
     "g.tsv": (b"0\tOne, two.\n", "CSV with the columns 0, One, two.;"),
     "h": (b'{"id": 1, "text": "One, two."}\n', "JSON with the columns id, text;"),
-    "i": (b'\n {"text":' + 70_000 * b" " + b'""}', "JSON with the columns text, …;"),
-    "j": (b'{\n  "text": "a"\n}\n', "JSON, but does not have one object on each line: convert it with `jq -c '.[]'`;"),
-    "k": (b'[{"text": "a"}]', "JSON, but does not have one object on each line"),
+    "i": (b'\n {"text":' + 70_000 * b" " + b'""}', "JSON with the columns text;"),
+    "j": (b'{\n  "text": "a"\n}\n', "JSON with the columns text;"),
+    "k": (b'[{"text": "a"}]', "JSON with the columns text;"),
+    "l": (b'{"text": "' + 2_000_000 * b" " + b'"}', "JSON with the columns text, …;"),
 }
 
 

@@ -203,7 +203,7 @@ def option_for(kind: type, name: str, common: bool | None = None, **changes: Any
     elif name == "cache":
         value_type = FILE
     default_text = option.default_text or default
-    if value_type is bool:
+    if value_type is bool and default is not None:
         default_text = flags[0].split("/")[not default].strip("-")
     losses = losses_with(kind, name)
     with_losses = f"  [with --loss {', '.join(losses)}]" if losses else ""
@@ -391,15 +391,15 @@ CLASSIFIER = composed(
         for name, changes in CLASSIFIER_SETTINGS.items()
     ),
 )
-ENCODING = option_for(ReadingOptions, "encoding")
+ENCODING = options_for(ReadingOptions, "encoding", "header")
 LONG_TABLE = options_for(ReadingOptions, "item", "session", "order", common=True)
 READING = options_for(ReadingOptions)
 COLUMN_OF_TEXTS = option_for(
     ReadingOptions,
     "column",
     common=True,
-    help="Read the texts in this column of JSON lines, CSV, Parquet or Arrow, one per row. `--column none` reads a "
-    "file as plain text even if it looks like a table.",
+    help="Read the texts in this column, by name or number, of JSON, CSV, Parquet or Arrow, one per row. "
+    "`--column none` reads a file as plain text even if it looks like a table.",
 )
 READING_TEXTS = composed(
     COLUMN_OF_TEXTS,
@@ -427,7 +427,7 @@ PHRASES = options_for(PhraseOptions)
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 
-def corpus_of(names: Iterable[str]) -> Corpus:
+def corpus_of(names: Iterable[str], header: bool | None = None) -> Corpus:
     """Return the corpus in files, folders and patterns. "-" is standard input, and "./-" is a file."""
     paths = []
     for name in names:
@@ -437,7 +437,9 @@ def corpus_of(names: Iterable[str]) -> Corpus:
         if name != "-" and path == Path("-"):  # ./- is the same path, and Corpus would read standard input
             path = path.absolute()
         paths.append(path)
-    return Corpus(paths)
+    corpus = Corpus(paths)
+    corpus.header = header
+    return corpus
 
 
 def check_classifier_output(path: Path) -> None:

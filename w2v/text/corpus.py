@@ -6,6 +6,7 @@ import contextlib
 import copy
 import hashlib
 import itertools
+import logging
 import os
 import re
 import select
@@ -19,24 +20,25 @@ from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from w2v.detect import refuse_other_kind
-from w2v.errors import SettingsError, W2VError, issue_text_warning, pluralise
+from w2v.errors import SettingsError, W2VError, issue_text_warning, one_line, pluralise, translate_errors
 from w2v.system.files import SIGNATURE_BYTES, UTF_16, Errors, PathLike, check_unchanged, text_start, translate_os_errors
 from w2v.text._text import PADDING, last_space
 from w2v.text.columns import (
     PLAIN,
-    check_columns,
+    ROW_PER_ITEM,
+    TextTable,
     columnar_kind,
-    columnar_texts,
+    columns_taken,
     encode,
     has_columns,
     missing_column,
     refuse_table,
-    rows,
+    text_table,
     texts,
 )
 from w2v.text.decompress import decompress, is_compressed
 from w2v.text.encodings import UTF_8, to_utf_8
-from w2v.text.long_table import ROWS_AT_ONCE, LongTable, RowBlock, block_of_arrays, block_of_objects
+from w2v.text.long_table import ROWS_AT_ONCE, LongTable, RowBlock, block_of_rows
 from w2v.text.markup import without_markup
 from w2v.text.paths import looks_like_path, named_files, regular_file_status
 from w2v.text.sessions import (
@@ -47,7 +49,7 @@ from w2v.text.sessions import (
     block_of_array,
     check_key_type,
 )
-from w2v.text.tables import is_list, open_table
+from w2v.text.tables import ColumnarFile, check_columns, is_list, is_text, open_table
 from w2v.text.words import is_missing
 
 
@@ -62,7 +64,10 @@ class DataFrameLike(Protocol):
 
 Source = PathLike | Iterable[PathLike | None] | Iterable[Iterable[Any] | None] | DataFrameLike
 
+log = logging.getLogger("w2v")
+
 BLOCK_BYTES = 1 << 19  # approximate size of a TextBlock, which stays in the second-level cache during the scan
+TEXTS_AT_ONCE = 1 << 6  # texts of a column read at a time
 SAMPLES, SAMPLE_BYTES = 8, 4096  # number and size of the pieces of a file in a sampled checksum
 MAX_RUN_BYTES = 1 << 24  # a longer run without white space is an error, since a whole word must fit in memory
 LONG_LINE = 1 << 16  # bytes; if a line is longer, the text is divided at a space
@@ -128,6 +133,7 @@ class Corpus:
 
     Attributes:
         total_bytes: The size of all files on disk, or None if it is unknown.
+        header: Whether the first row of CSV has the names of the columns; None if w2v decides.
         missing: The number of missing texts in the last call of `blocks`.
         bytes_read: The bytes that the last call of `blocks` or `cells` has read so far.
 
@@ -136,6 +142,9 @@ class Corpus:
     """
 
     missing = 0
+    header: bool | None = None
+    _mark_bytes = 0  # the size of the byte order mark of the last text
+    _has_logged_columns = False
     _pipe: Any = None  # the pipe or terminal whose lines are yielded as soon as they are there
     _is_part = False
     bytes_read = 0
@@ -269,8 +278,8 @@ class Corpus:
         items and rows.
 
         Args:
-            column: The column to read from JSON lines, CSV, Parquet or a table; a newline follows each text. With
-                PLAIN, files that look like tables are read as plain text. With None, they are refused.
+            column: The column to read from JSON, CSV, Parquet or a table; a newline follows each text. With PLAIN,
+                files that look like tables are read as plain text. With None, they are refused.
             strip_markup: If True, remove markup from each file, row, text and list; see `without_markup`.
             as_lines: If True, keep one line for each text of a column: newlines inside a text become spaces, and a
                 missing text becomes an empty line. Blocks of a pipe or terminal are yielded before w2v waits for more
@@ -376,19 +385,15 @@ class Corpus:
             with _open(file) as (name, stream):
                 unpacked = decompress(name, self._read(stream, file.stop))
                 head = self._head(unpacked)
-                if columnar_kind(head):
-                    _, table = open_table(name, stream)
-                    check_columns(name, table, columns)
-                    batches = table.batches(list(columns), ROWS_AT_ONCE)
-                    lists = ([batch[column].to_pylist() for column in columns] for batch in batches)
+                if kind := columnar_kind(head):
+                    table, names, _ = self._open_columnar(name, kind, stream, file, columns, encoding)
+                    batches = (batch for _, batch in self._batches(table, names, ROWS_AT_ONCE, file))
+                    lists = ([batch[each].to_pylist() for each in names] for batch in batches)
                     yield from _numbered(name, (list(row) for values in lists for row in zip(*values, strict=True)))
                     continue
-                unpacked = itertools.chain([head], unpacked)
-                if encoding != UTF_8:
-                    unpacked = to_utf_8(name, unpacked, encoding, errors)
-                head = self._head(unpacked)
-                _, found = rows(name, itertools.chain([text_start(name, head)], unpacked), columns)
-                yield from _numbered(name, (row for _, row in found))
+                _, chunks = self._as_utf_8(name, head, unpacked, encoding, errors)
+                found = self._text_table(name, chunks, columns)
+                yield from _numbered(name, (row for _, row in found.rows))
 
     def _item_lines(self, items: Iterable[Any], strip_markup: bool, as_lines: bool) -> Iterator[Piece]:
         """Yield each text or list of tokens as (name for messages, position in the text, line).
@@ -458,13 +463,14 @@ class Corpus:
             import pyarrow.compute
 
             for batch in pyarrow.table(dict(zip("abc", columns, strict=False))).to_batches(ROWS_AT_ONCE):
-                yield where, row, block_of_arrays(pyarrow, batch.columns, long_table, where, row)
+                yield where, row, block_of_rows(batch.columns, long_table, where, row, pyarrow)
                 row += len(batch)
             return
-        arrays = [np.asarray(column) for column in columns]
+        with translate_errors(where, NotImplementedError):  # an extension type of pandas that NumPy lacks
+            arrays = [np.asarray(column) for column in columns]
         for start in range(0, len(arrays[0]), ROWS_AT_ONCE):
             values = [array[start : start + ROWS_AT_ONCE] for array in arrays]
-            yield where, start + 1, block_of_objects(values, long_table, where, start + 1)
+            yield where, start + 1, block_of_rows(values, long_table, where, start + 1)
 
     def _file_text(
         self,
@@ -497,20 +503,17 @@ class Corpus:
                 return  # Spark writes empty files for parts without rows
             kind = columnar_kind(head)
             if kind and (long_table or column != PLAIN):
-                if encoding != UTF_8:
-                    raise SettingsError(f"{name}: {kind} is always UTF-8: leave out --encoding (encoding=)")
-                pieces = self._columnar_pieces(
-                    name, kind, stream, file.status, column, long_table, strip_markup, as_lines
-                )
+                columns = long_table.columns if long_table else [column] if column else []
+                table, names, pyarrow = self._open_columnar(name, kind, stream, file, columns, encoding)
+                if long_table:
+                    pieces = (
+                        block_of_rows([batch[each] for each in names], long_table, name, row, pyarrow)
+                        for row, batch in self._batches(table, list(dict.fromkeys(names)), ROWS_AT_ONCE, file)
+                    )
+                else:
+                    pieces = self._columnar_pieces(name, table, names[0], file, pyarrow, strip_markup, as_lines)
             else:
-                if encoding != UTF_8:
-                    unpacked = to_utf_8(name, itertools.chain([head], unpacked), encoding, errors)
-                    head = self._head(unpacked)
-                elif re.match(UTF_16, head):
-                    raise W2VError(f'{name} is UTF-16 or UTF-32: add --encoding utf-16 or utf-32 (encoding="utf-16")')
-                text = text_start(name, head)
-                offset = len(head) - len(text)
-                unpacked = itertools.chain([text], unpacked)
+                text, unpacked = self._as_utf_8(name, head, unpacked, encoding, errors)
                 pieces = unpacked
                 if long_table:
                     pieces = self._table_rows(name, unpacked, long_table)
@@ -518,9 +521,11 @@ class Corpus:
                     refuse_other_kind(file.name, text, "text", MIN_LINES)
                     refuse_table(name, text)
                 elif column != PLAIN:
-                    pieces = self._column_text(name, texts(name, unpacked, column), column, strip_markup, as_lines)
+                    values = texts(self._text_table(name, unpacked, [column]), name, column)
+                    pieces = self._column_text(name, values, column, strip_markup, as_lines)
                 if strip_markup and not is_table:
                     pieces = without_markup(unpacked)
+                offset = self._mark_bytes
             if column and has_columns(column):
                 name = f"{name}, column {column[:100]}"
             if encoding != UTF_8:
@@ -567,62 +572,93 @@ class Corpus:
                 parts, size = [], 0
         yield b"".join(parts)
 
-    def _columnar_pieces(
-        self,
-        name: str,
-        kind: str,
-        stream: IO[bytes],
-        status: os.stat_result | None,
-        column: str | None,
-        long_table: LongTable | None,
-        strip_markup: bool,
-        as_lines: bool,
-    ) -> Iterator[bytes | SessionBlock | RowBlock]:
-        """Yield the column, or the rows of a long table, of a Parquet or Arrow file, read again from its start."""
-        if status is None:
+    def _as_utf_8(
+        self, name: str, head: bytes, unpacked: Iterator[bytes], encoding: str, errors: Errors
+    ) -> tuple[bytes, Iterator[bytes]]:
+        """Return the start of a text, and all of it, in UTF-8 and without a byte order mark."""
+        if encoding != UTF_8:
+            unpacked = to_utf_8(name, itertools.chain([head], unpacked), encoding, errors)
+            head = self._head(unpacked)
+        elif re.match(UTF_16, head):
+            raise W2VError(f'{name} is UTF-16 or UTF-32: add --encoding utf-16 or utf-32 (encoding="utf-16")')
+        text = text_start(name, head)
+        self._mark_bytes = len(head) - len(text)
+        return text, itertools.chain([text], unpacked)
+
+    def _text_table(self, name: str, chunks: Iterable[bytes], columns: Sequence[str]) -> TextTable:
+        """Open a text table. Log which columns are taken, unless names say it, once for all files."""
+        table = text_table(name, chunks, columns, self.header)
+        self._log_columns(name, table.taken)
+        return table
+
+    def _log_columns(self, name: str, taken: str) -> None:
+        if taken and not self._has_logged_columns:
+            log.info("%s: %s", name, taken)
+            self._has_logged_columns = True
+
+    def _open_columnar(
+        self, name: str, kind: str, stream: IO[bytes], file: File, columns: Sequence[str], encoding: str
+    ) -> tuple[ColumnarFile, list[str], Any]:
+        """Open a Parquet or Arrow file again from its start. Return it, the names of columns, and pyarrow."""
+        if encoding != UTF_8:
+            raise SettingsError(f"{name}: {kind} is always UTF-8: leave out --encoding (encoding=)")
+        if file.status is None:
             raise W2VError(f"{name}: {kind} is not read from standard input or a pipe: name the file")
-        before = self.bytes_read - stream.tell()
+        self.bytes_read -= stream.tell()
         stream.seek(0)
         if not columnar_kind(stream.read(SIGNATURE_BYTES)):
             raise W2VError(f"{name}: a compressed {kind} file: unpack it first")
         pyarrow, table = open_table(name, stream)
-        columns = long_table.columns if long_table else column and [column]
-        check_columns(name, table, columns or None)
-        row = 1
-        if long_table:
-            columns = list(dict.fromkeys(long_table.columns))
-            for batch in table.batches(columns, ROWS_AT_ONCE):
-                arrays = [batch.column(batch.schema.get_field_index(each)) for each in long_table.columns]
-                self.bytes_read = before + status.st_size * row // max(1, table.rows)
-                yield block_of_arrays(pyarrow, arrays, long_table, name, row)
-                row += len(batch)
-            return
-        assert column
-        value_type = table.schema.field(column).type
-        if is_list(pyarrow, value_type):
-            where = f"{name}, column {column[:100]}"
-            check_key_type(pyarrow, value_type.value_type, where)
+        names = check_columns(name, table, columns)
+        if names != [*columns]:
+            self._log_columns(name, columns_taken(table.names, [table.names.index(each) for each in names]))
+        return table, names, pyarrow
+
+    def _batches(self, table: ColumnarFile, columns: Sequence[str], step: int, file: File) -> Iterator[tuple[int, Any]]:
+        """Yield batches of at most `step` rows of a Parquet or Arrow file, each with the number of its first row."""
+        before, row = self.bytes_read, 1
+        for batch in table.batches(columns, step):
+            yield row, batch
+            row += len(batch)
+            self.bytes_read = before + file.size * (row - 1) // max(1, table.rows)
+
+    def _columnar_pieces(
+        self,
+        name: str,
+        table: ColumnarFile,
+        column: str,
+        file: File,
+        pyarrow: Any,
+        strip_markup: bool,
+        as_lines: bool,
+    ) -> Iterator[bytes | SessionBlock]:
+        """Yield the texts or sessions in a column of a Parquet or Arrow file."""
+        where, kind = f"{name}, column {column[:100]}", table.schema.field(column).type
+        if is_list(pyarrow, kind):
+            check_key_type(pyarrow, kind.value_type, where)
             step = max(1, min(ROWS_AT_ONCE, int(ITEMS_AT_ONCE / table.values_per_row(column))))
-            for batch in table.batches([column], step):
-                self.bytes_read = before + status.st_size * row // max(1, table.rows)
+            for row, batch in self._batches(table, [column], step, file):
                 yield block_of_array(pyarrow, batch.column(0), where, row)
-                row += len(batch)
             return
+        if not is_text(pyarrow, kind):
+            advice = ROW_PER_ITEM if pyarrow.types.is_integer(kind) else ""
+            raise W2VError(f"{name}: column {column[:100]!r} holds {one_line(kind)}, neither text nor lists{advice}")
 
         def values() -> Iterator[bytes | None]:
-            for text, share in columnar_texts(name, table, column, pyarrow):
-                self.bytes_read = before + int(share * status.st_size)
-                yield text
+            for _, batch in self._batches(table, [column], TEXTS_AT_ONCE, file):
+                with translate_errors(f"{name}: damaged", UnicodeDecodeError):
+                    found = batch.column(0).to_pylist()
+                yield from (None if text is None else text.encode() for text in found)
 
         yield from self._column_text(name, values(), column, strip_markup, as_lines)
 
-    def _table_rows(self, name: str, pieces: Iterable[bytes], long_table: LongTable) -> Iterator[RowBlock]:
-        """Yield the rows of a long table in JSON lines or CSV."""
-        is_json, values = rows(name, pieces, long_table.columns)
+    def _table_rows(self, name: str, chunks: Iterable[bytes], long_table: LongTable) -> Iterator[RowBlock]:
+        """Yield the rows of a long table in JSON or CSV."""
+        table = self._text_table(name, chunks, long_table.columns)
         first = 1
-        while part := list(itertools.islice(values, ROWS_AT_ONCE)):
+        while part := list(itertools.islice(table.rows, ROWS_AT_ONCE)):
             columns = [list(column) for column in zip(*(row for _, row in part), strict=True)]
-            yield block_of_objects(columns, long_table, name, first, typed=is_json)
+            yield block_of_rows(columns, long_table, name, first, typed=table.is_typed)
             first += len(part)
 
     def _read(self, stream: Any, stop: int | None) -> Iterator[bytes]:

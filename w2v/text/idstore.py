@@ -256,8 +256,8 @@ class ReadingOptions(TextOptions):
 
     column: str | None = option(
         None,
-        "Read the text, or the lists of items, in this column of JSON lines, CSV, Parquet or Arrow; each row ends a "
-        "sentence. `--column none` reads a file as plain text even if it looks like a table.",
+        "Read the text, or the lists of items, in this column, by name or number, of JSON, CSV, Parquet or Arrow; each "
+        "row ends a sentence. `--column none` reads a file as plain text even if it looks like a table.",
         TEXT,
         default_text="plain text; tables are refused",
     )
@@ -278,6 +278,14 @@ class ReadingOptions(TextOptions):
         "order.",
         TEXT,
         default_text="the order of the rows",
+    )
+    header: bool | None = option(
+        None,
+        "The first row of CSV has the names of the columns, or is data. Without names, columns have numbers from 1, "
+        "such as --item 2.",
+        TEXT,
+        flags=("--header/--no-header",),
+        default_text="by the first rows",
     )
     encoding: str = option(
         UTF_8, "Encoding of the text, such as latin-1, cp949 or utf-16. Parquet and Arrow are always UTF-8.", TEXT
@@ -350,6 +358,7 @@ def read_corpus(
     check_whole(1, workers=workers)
     reading = reading or ReadingOptions()
     cache = reading.cache
+    corpus.header = corpus.header if reading.header is None else reading.header
     files = corpus.sizes
     folder = temporary_folder(cache)
     _create_folder(folder)
@@ -553,10 +562,15 @@ def sessions_of_table(
                 raise W2VError(f"{block.place(0)} or a later one: there are more than {MAX_TYPES_LIMIT:,} sessions")
             for found, keys in zip(key_types, block.keys, strict=True):
                 found.add(keys.key_type)
+            kind = block.order and block.order.kind
             with _translate_write_errors(folder):
                 if rows is None:
-                    rows = stack.enter_context(contextlib.closing(Rows(folder, block.order_type)))
-                rows.add(ids[0], ids[1], block.order_for(rows.order_type))
+                    rows, first_kind, first_place = Rows(folder, kind is not None), kind, block.place(0)
+                    stack.enter_context(contextlib.closing(rows))
+                if kind != first_kind:
+                    problem = f"the order is {kind}, but {first_kind} in {first_place}: use one kind"
+                    raise W2VError(f"{block.place(0)}: {problem}")
+                rows.add(ids[0], ids[1], block.order)
                 if number % SPACE_CHECK_BLOCKS == 0 and total_bytes:
                     rows.check_space(block.bytes_done / total_bytes)
         if rows is None:
@@ -566,7 +580,7 @@ def sessions_of_table(
         sizes = types[1].counts()[FIRST_TYPE:]
         last, rows_done, rows_total = FIRST_TYPE, 0, int(sizes.sum())
         with _translate_write_errors(folder):
-            for items, lengths in rows.sessions(sizes):
+            for items, lengths in rows.sessions(sizes, workers):
                 keys = replace(all_items, numbers=items.astype(np.int32))
                 first, last = last, last + len(lengths)
                 numbers = np.arange(first, last, dtype=np.int32)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, import_optional, one_line
+from w2v.text.columns import find_column, table_error
 
 READ_AHEAD = 1 << 20  # bytes of each Parquet column that pyarrow buffers
 ARROW_START, STREAM_START = b"ARROW1", b"\xff\xff\xff\xff"  # the first bytes of Arrow files and of Arrow streams
@@ -33,6 +34,21 @@ def open_table(where: str, file: IO[bytes]) -> tuple[Any, ColumnarFile]:
     start = file.read(len(ARROW_START))
     kind = ArrowStream if start.startswith(STREAM_START) else Arrow if start == ARROW_START else Parquet
     return pyarrow, kind(where, file, pyarrow)
+
+
+def check_columns(where: str, table: ColumnarFile, columns: Sequence[str]) -> list[str]:
+    """Return the names of columns that are given by name or number.
+
+    Raises:
+        W2VError: If no column is given, or if the table does not have each of the columns once.
+    """
+    if not columns:
+        raise table_error(where, table.kind, table.names)
+    names = [table.names[find_column(where, table.names, column)] for column in columns]
+    for name in names:
+        if table.names.count(name) > 1:
+            raise W2VError(f"{where} has {table.names.count(name)} columns {name[:100]!r}: rename the others")
+    return names
 
 
 class ColumnarFile:

@@ -74,6 +74,7 @@ def read_labelled(texts: Corpus, options: LabelOptions, reading: ReadingOptions)
         SettingsError, W2VError: As in `score_file`.
     """
     corpus, column, encoding, prefix = texts, reading.column, reading.encoding, options.label_prefix
+    texts.header = reading.header
     if options.labels is not None:
         corpus = LabelledTexts.of_table(texts, column, options.labels, encoding, reading.errors).corpus
         column, encoding, prefix = PLAIN, UTF_8, OWN_PREFIX

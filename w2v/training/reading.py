@@ -140,11 +140,12 @@ def _open_corpus(
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
     if isinstance(corpus, LabelledTexts):
         return corpus
-    if config.labels and config.labels.labels:
+    opened = corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
+    if config.labels and config.labels.labels and isinstance(opened, Corpus):
         reading = config.reading
-        table = corpus if isinstance(corpus, Corpus) else Corpus(cast(Source, corpus))
-        return LabelledTexts.of_table(table, reading.column, config.labels.labels, reading.encoding, reading.errors)
-    return corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
+        opened.header = opened.header if reading.header is None else reading.header
+        return LabelledTexts.of_table(opened, reading.column, config.labels.labels, reading.encoding, reading.errors)
+    return opened
 
 
 def _check_file_sizes(checkpoint: Checkpoint, sizes: list[tuple[str, int]] | None) -> None:

@@ -123,6 +123,7 @@ def predict(
     explain: bool,
     column: str | None,
     encoding: str | None,
+    header: bool | None,
     errors: Errors,
     as_json: bool,
 ) -> None:
@@ -143,7 +144,7 @@ def predict(
         options.refuse_together("--explain", ("k", "threshold"))
     if not texts and sys.stdin.isatty():
         raise click.UsageError("Missing argument 'TEXTS...': name files, or - for standard input")
-    corpus = options.corpus_of(texts or ["-"])
+    corpus = options.corpus_of(texts or ["-"], header)
     encoding = options.reading_options({"encoding": encoding}).encoding
     reading: dict[str, Any] = {"column": column, "encoding": encoding, "errors": errors}
     classifier = Classifier.load(model)

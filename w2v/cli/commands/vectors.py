@@ -213,8 +213,8 @@ def query(
 )
 @click.option(
     "--column",
-    help="Encode the texts in this column of JSON lines, CSV or Parquet, one per row. `--column none` reads a file "
-    "as plain text even if it looks like a table.  [default: plain text; tables are refused]",
+    help="Encode the texts in this column of JSON, CSV or Parquet, one per row. `--column none` reads a file as "
+    "plain text even if it looks like a table.  [default: plain text; tables are refused]",
 )
 @options.ENCODING
 @options.ERRORS
@@ -226,6 +226,7 @@ def encode(
     weights: Weights,
     column: str | None,
     encoding: str | None,
+    header: bool | None,
     errors: Errors,
     force: bool,
     progress: Report,
@@ -240,7 +241,7 @@ def encode(
     w2v encode model.safetensors -o vectors.npy < texts.txt
     w2v encode model.bin texts.txt.gz -o vectors.parquet --weights mean
     """
-    corpus = options.corpus_of(texts or ["-"])
+    corpus = options.corpus_of(texts or ["-"], header)
     outputs.check(output, force, map(Path, texts), models=[model])
     write, reading = matrices.writer_for(output), options.reading_options({"encoding": encoding})
     encoder = Encoder(load(model, errors=errors, progress=progress), weights, errors)
@@ -259,7 +260,7 @@ def encode(
 )
 @click.option(
     "--column",
-    help="Read the lists of items in this column of JSON lines, Parquet or Arrow, one session per row.  [default: a "
+    help="Read the lists of items in this column of JSON, Parquet or Arrow, one session per row.  [default: a "
     "session is a line of items with spaces between them]",
 )
 @options.LONG_TABLE
@@ -294,7 +295,7 @@ def recommend(
     w2v recommend items.safetensors views.csv --item product --session visit --order time -o top.parquet
     w2v recommend items.safetensors sessions.jsonl --column items --last 3 --topn 5
     """
-    corpus = options.corpus_of(sessions)
+    corpus = options.corpus_of(sessions, given["header"])
     if output:
         outputs.check(output, force, map(Path, sessions), models=[model])
         write = item_lists.writer_for(output)
