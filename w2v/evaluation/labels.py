@@ -31,6 +31,14 @@ class Predictions:
     starts: NDArray[np.int64]
     labels: NDArray[np.int32]
 
+    @property
+    def true_labels(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+        """The text and the number of each true label that the model has, and where they are, bool (N, L)."""
+        texts, known = np.repeat(np.arange(len(self.probabilities)), np.diff(self.starts)), self.labels >= 0
+        is_true = np.zeros(self.probabilities.shape, bool)
+        is_true[texts[known], self.labels[known]] = True
+        return texts[known], self.labels[known], is_true
+
 
 @dataclass(frozen=True)
 class LabelScore:
@@ -145,12 +153,8 @@ def score_labels(
     unknown = 0
     for block in blocks:
         probabilities = np.nan_to_num(block.probabilities)
-        texts = np.repeat(np.arange(len(probabilities)), np.diff(block.starts))
-        known = block.labels >= 0
-        unknown += int(np.count_nonzero(~known))
-        texts, gold = texts[known], block.labels[known]
-        is_true = np.zeros(probabilities.shape, bool)
-        is_true[texts, gold] = True
+        texts, gold, is_true = block.true_labels
+        unknown += len(block.labels) - len(gold)
         chosen = predicted_labels(block.probabilities, k, threshold)
         hits += (chosen & is_true).sum(axis=0)
         predicted += chosen.sum(axis=0)
@@ -194,6 +198,37 @@ def score_labels(
         confusion=confusion,
         correct=right,
     )
+
+
+def precision_recall_curve(
+    blocks: Iterable[Predictions], k: int | None = 1, label: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the precision and the recall of the predictions above each threshold, from the highest threshold on.
+
+    The curve ends where all true labels are found, with a last point of precision 1 and recall 0. It is empty without
+    predictions.
+
+    Args:
+        blocks: The predictions for the texts, in blocks.
+        k: The number of labels predicted for a text; None for all.
+        label: The number of the label to score; by default, all labels together (micro average).
+    """
+    own = slice(None) if label is None else slice(label, label + 1)
+    values, truths, gold = [np.empty(0, np.float32)], [np.empty(0, bool)], 0
+    for block in blocks:
+        chosen, is_true = predicted_labels(block.probabilities, k, 0.0)[:, own], block.true_labels[2][:, own]
+        values.append(block.probabilities[:, own][chosen])
+        truths.append(is_true[chosen])
+        gold += int(is_true.sum()) + (int(np.count_nonzero(block.labels < 0)) if label is None else 0)
+    probabilities = np.concatenate(values)
+    if not len(probabilities):
+        return np.empty(0), np.empty(0)
+    order = np.argsort(-probabilities, kind="stable")
+    right = np.cumsum(np.concatenate(truths)[order])
+    last = np.flatnonzero(np.append(np.diff(probabilities[order]) != 0, True))  # of equal probabilities
+    last = last[: np.searchsorted(right[last], gold) + 1]
+    recall = right[last] / gold if gold else np.full(len(last), np.nan)
+    return np.append(right[last] / (last + 1), 1.0), np.append(recall, 0.0)
 
 
 def log_losses(probabilities: NDArray[np.float32], is_true: NDArray[np.bool_]) -> NDArray[np.float64]:

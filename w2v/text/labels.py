@@ -79,6 +79,13 @@ class LabelOptions:
         MODEL,
         flags=("--several/--as-found",),
     )
+    calibrated: bool = option(
+        True,
+        "Measure how much to correct the probabilities, which takes a second training on at most 20,000 texts "
+        "(--calibrated), or leave them as they are.",
+        TRAINING,
+        flags=("--calibrated/--as-trained",),
+    )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
     # Of a model in a file of fastText, which predicts as fastText does. If its n-grams are pruned, as only those of a
     # quantized model can be, n-grams without a row do not count.
