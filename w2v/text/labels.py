@@ -51,6 +51,7 @@ class LabelOptions:
     word_ngrams: int = option(
         2, "Use n-grams of up to this many words.", MODEL, minimum=1, maximum=10, fixed=True, common=True
     )
+    min_count_label: int = option(0, "Leave out labels that occur less often than this.", TEXT, minimum=0)
     pooling: Pooling = option(
         "idf",
         "Weight words and n-grams by (1 + ln tf) idf, and scale each text to length 1 (idf), or take their mean, as "

@@ -94,7 +94,7 @@ class Metric:
         if name not in ("precision_at_recall", "recall_at_precision"):
             scores = score_labels(model.labels, blocks, **model.limits(k), several=model.several)
             return getattr(scores if number is None else scores.labels[number], name) or 0.0
-        precision, recall = precision_recall_curve(blocks, k, number)
+        precision, recall = precision_recall_curve(blocks, k, label=number)
         wanted, limited = (precision, recall) if name == "precision_at_recall" else (recall, precision)
         return float(wanted[limited >= reached].max(initial=0.0))
 
@@ -171,7 +171,9 @@ def search_labels(
     known = {label for own in labels for label in ([own] if isinstance(own, str) else own)} if score.label else set()
     if score.label and score.label not in known:
         raise SettingsError(f"metric {metric!r}: no text has the label {score.label!r}")
-    choices = CHOICES | ({"vector_size": VECTOR_SIZES} if given.get("classifier") == "embedded" else {})
+    choices = dict(CHOICES) | ({"vector_size": VECTOR_SIZES} if given.get("classifier") == "embedded" else {})
+    if given.get("loss", "ova") != "ova":
+        choices.pop("smoothing", None)
     inputs = {"text": _checksum((texts, labels)), "held-out text": _checksum(held_out) if held_out else ""}
     tuner = LabelTuner(
         fixed=given,
