@@ -188,28 +188,21 @@ class _FastText:
     @property
     def f(self) -> SimpleNamespace:
         """The methods under the names of fastText's compiled class, except those that fill a Vector."""
+        same = (
+            "test testLabel getLabelId getWordId getSubwordId getSubwords getAnalogies getInputMatrix getOutputMatrix"
+        )
         return SimpleNamespace(
+            **{name: getattr(self, _snake(name)) for name in f"{same} getOutputMatrix saveModel".split()},
             predict=lambda text, k=1, threshold=0.0, on_unicode_error="strict": [
                 (probability, label) for label, probability in self._predict([text.rstrip("\n")], k, threshold)[0]
             ],
             multilinePredict=lambda texts, *args: self.predict([text.rstrip("\n") for text in texts], *args),
-            test=self.test,
-            testLabel=self.test_label,
             getLine=lambda text, on_unicode_error="strict": self.get_line(text.rstrip("\n")),
             getLabels=lambda on_unicode_error="strict": self.get_labels(include_freq=True),
-            getLabelId=self.get_label_id,
             getArgs=lambda: self._arguments,
             isQuant=self.is_quantized,
             getVocab=lambda on_unicode_error="strict": self.get_words(include_freq=True),
-            getWordId=self.get_word_id,
-            getSubwordId=self.get_subword_id,
-            getSubwords=self.get_subwords,
             getNN=self.get_nearest_neighbors,
-            getAnalogies=self.get_analogies,
-            getInputMatrix=self.get_input_matrix,
-            getOutputMatrix=self.get_output_matrix,
-            setMatrices=self.set_matrices,
-            saveModel=self.save_model,
             tokenize=tokenize,
         )
 
@@ -628,19 +621,18 @@ def load_model(path: PathLike) -> _FastText:
 
 def _with_arguments(names: dict[str, Any]) -> Callable[[Callable[..., _FastText]], Callable[..., _FastText]]:
     """Let a function take arguments by fastText's names or OTHER_NAMES. Call it with all, and with those given."""
-    own = [Parameter("input", Parameter.POSITIONAL_OR_KEYWORD)]
-    own += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default) for name, default in names.items()]
+    defaults = {"input": Parameter.empty} | names
+    own = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default) for name, default in defaults.items()]
     signature = Signature(own)
 
     def decorate(function: Callable[..., _FastText]) -> Callable[..., _FastText]:
         @wraps(function)
         def train(*values: Any, **options: Any) -> _FastText:
-            renamed: dict[str, Any] = {}
-            for name, value in options.items():
-                if (name := OTHER_NAMES.get(name, name)) in renamed:
-                    raise TypeError(f"multiple values for argument '{name}'")
-                renamed[name] = value
-            bound = signature.bind(*values, **renamed)
+            for other in OTHER_NAMES.keys() & options.keys() - names.keys():
+                if OTHER_NAMES[other] in options:
+                    raise TypeError(f"multiple values for argument '{OTHER_NAMES[other]}'")
+                options[OTHER_NAMES[other]] = options.pop(other)
+            bound = signature.bind(*values, **options)
             given = dict(bound.arguments)
             bound.apply_defaults()
             return function(SimpleNamespace(**bound.arguments), given)
@@ -728,9 +720,9 @@ def _tuned(arguments: SimpleNamespace, options: dict[str, Any], given: dict[str,
     a = arguments
     if a.autotuneModelSize:
         raise NotImplementedError("w2v.fasttext does not search for a model of a size: leave out autotuneModelSize")
-    free = {ours for name, ours in TUNED.items() if name not in given}
-    free |= {"min_alpha"} if "lr" not in given else set()
-    free |= {"subwords"} if given.keys().isdisjoint(("minn", "maxn")) else set()
+    tuned = TUNED | {"minn": "subwords", "maxn": "subwords"}
+    kept = {ours for name, ours in tuned.items() if name in given} | ({"min_alpha"} if "lr" in given else set())
+    free = {*tuned.values(), "min_alpha"} - kept
     how = LabelOptions(label_prefix=a.label), ReadingOptions()
     texts, held_out = (read_labelled(Corpus(Path(path)), *how) for path in (a.input, a.autotuneValidationFile))
     metric = a.autotuneMetric
