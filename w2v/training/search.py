@@ -151,6 +151,7 @@ class Search(ABC):
     """
 
     candidates = ETA**2  # per bracket
+    last_training = 1  # the duration of the last training, relative to a trial
 
     fixed: Mapping[str, Any]
     choices: Mapping[str, tuple[Choice, ...]]
@@ -269,7 +270,7 @@ class Search(ABC):
         the first training shows that the time is too short.
         """
         best_seconds = [trial.seconds for trial in self.trials if trial.choices == self.best and trial.share == 1]
-        left = self.budget.seconds - self.budget.used - max(best_seconds, default=0.0)
+        left = self.budget.seconds - self.budget.used - self.last_training * max(best_seconds, default=0.0)
         if best_seconds and left < 0:
             raise TimeIsUp
         is_first = progress.phase == "train" and not self.trials

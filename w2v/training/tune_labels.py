@@ -110,6 +110,8 @@ class LabelTuner(Search):
         k: The number of labels to predict for a text.
     """
 
+    last_training = 2  # it also measures the temperature
+
     texts: Texts
     parts: list[tuple[Any, Texts]]
     metric: Metric
