@@ -153,6 +153,9 @@ CLASSIFIER: Changes = {
     "--as-counted": {"balanced": False},
     "--several": {"several": True},
     "--as-found": {"several": False},
+    "--calibrated": {"calibrated": True},
+    "--as-trained": {"calibrated": False},
+    "--min-count-label 3": {"min_count_label": 3},
     "--alpha 0.25 | --min-alpha 0.0625": {"min_alpha": 0.0625},
     "--smoothing 0.25": {"smoothing": 0.25},
     "--loss ns | --storage bf16": {"storage": "bf16"},
@@ -711,6 +714,7 @@ TESTED_ELSEWHERE = {
     ),
     *(f"tune --{name}" for name in ("classify", "metric", "held-out", "folds", "labels", "label-prefix", "balanced")),
     *(f"tune --{name}" for name in ("as-counted", "several", "as-found", "word-ngrams", "pooling", "classifier")),
+    *(f"tune --{name}" for name in ("calibrated", "as-trained", "min-count-label")),
     *("evaluate --labelled", "plot --labelled", "plot --labels", "plot --column"),  # test_labels.py
     *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py

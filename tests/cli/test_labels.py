@@ -303,7 +303,10 @@ def test_tune_finds_settings_and_says_how_to_train_with_them(tmp_path: Path) -> 
     command = ["tune", train, "--classify", *fixed, "-o", tmp_path / "best.safetensors"]
     result = run(*command, "--held-out", test)
     values = dict(line.split(None, 1) for line in result.stdout.splitlines())
-    assert "trial 1: score 0.00, best 0.00, with the defaults" in result.stderr
+    assert "trial 1: score 0.00, best -, with the defaults; held-out texts, " in result.stderr
+    (tmp_path / "best.safetensors").rename(tmp_path / "first.safetensors")
+    assert "best.tune.json exists: add --resume" in run(*command, code=1).stderr
+    assert run_json(*command, "--held-out", test, "--resume")["trials"] >= int(values["trials"])
     assert values["score"] == "1"
     assert w2v.load(tmp_path / "best.safetensors").evaluate(["aaaq", "bbbq"], ["a", "b"]).accuracy == 1
     repeat = shlex.split(values["command"])
@@ -330,6 +333,7 @@ def test_tune_stops_at_once_if_nothing_can_be_trained(tmp_path: Path) -> None:
         ("--classify --window 3", "--window has no effect with --classify"),
         ("--classify --questions a", "--questions has no effect with --classify"),
         ("--classify --folds 1", "folds 1: it must be a whole number, 2 or more"),
+        ("--classify --metric f2", "metric 'f2': choose accuracy, macro_f1, f1, f1:LABEL"),
         ("--metric accuracy", "--metric has no effect without --classify"),
         ("--labels topic", "--labels has no effect without --classify"),
     ],

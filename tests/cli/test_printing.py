@@ -19,7 +19,7 @@ from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
 from w2v.training.effective_rank import EffectiveRank
 from w2v.training.perplexity import Perplexity
-from w2v.training.tune import Trial
+from w2v.training.search import Trial
 
 OTHER_SETS = (
     "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out FILE "
@@ -389,13 +389,14 @@ def test_tables_print_words_literally_on_one_line(capsys: pytest.CaptureFixture[
 def test_trials_are_printed_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """A trial without a score has diverged."""
     tuner: Any = SimpleNamespace(trials=[1], changed=lambda choices: choices, score=0.12345)
+    tuner.details = lambda trial: f"seed {trial.seed}"
     printing.print_trial(Trial({}, 1.0, 7, 0.12345, 12.34), tuner)
     tuner.trials, tuner.score = list(range(12)), 0.5
     for score in None, -math.inf:
         printing.print_trial(Trial({"window": 9, "alpha": 0.0125}, 1 / 3, 8, score, 1.25), tuner)
     first, *others = capsys.readouterr().err.splitlines()
-    assert first == "w2v: trial 1: score 12.35, best 12.35, with the defaults; 100% of the epochs, seed 7, 12.3 s"
-    line = "w2v: trial 12: score -, best 50.00, with window=9 alpha=0.0125; 33% of the epochs, seed 8, 1.2 s"
+    assert first == "w2v: trial 1: score 12.35, best 12.35, with the defaults; seed 7, 12.3 s"
+    line = "w2v: trial 12: score -, best 50.00, with window=9 alpha=0.0125; seed 8, 1.2 s"
     assert others == [line, line]
 
 

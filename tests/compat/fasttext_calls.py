@@ -88,6 +88,25 @@ STEP = 0.25 / 32  # the largest step of fastText's table of the logistic functio
 VECTOR_CALLS = ("get_word_vector", "get_nearest_neighbors", "get_subwords")  # not of models with pruned n-grams
 LINES = ["the king of kingdomish", "a b", "", "unknown", "the\u00a0king \x1cof\v\r\fa", "naïveté 東京"]
 LINES += ["w1ö\0w2ö w3ö </s> w4ö", "</s> w1ö"]
+
+
+def meter_results(model: Any, meter: Any) -> Any:
+    """Return the precision at some recalls, the recall at some precisions, and the scores of a label with the truth.
+
+    With other losses than softmax, and with pruned n-grams, rounding decides whether scores are equal.
+    """
+    if str(model.f.getArgs().loss) != "loss_name.softmax":
+        return "not compared"
+    label, shares = model.labels[1], [each / 10 for each in range(1, 10)]
+    functions = meter.precision_at_recall, meter.recall_at_precision
+    points = [each(share, own) for each in functions for share in shares for own in (None, label)]
+    if hasattr(meter, "m"):  # fastText's own score_vs_true fails with NumPy 2
+        scores, truths = np.array(meter.m.scoreVsTrue(model.get_label_id(label))).T
+    else:
+        scores, truths = meter.score_vs_true(label)
+    return np.array(points), scores, truths.sum()
+
+
 CLASSIFIER_CALLS: dict[str, Callable[[Any], Any]] = {
     **{
         name: CALLS[name]
@@ -125,6 +144,7 @@ CLASSIFIER_CALLS: dict[str, Callable[[Any], Any]] = {
     "test_label": lambda model: {
         label: str(found["precision"]) for label, found in model.test_label(TEST_FILE, k=-1, threshold=0.2).items()
     },
+    "get_meter": lambda model: meter_results(model, model.get_meter(TEST_FILE)),
     "get_input_matrix": lambda model: model.is_quantized() or model.get_input_matrix(),
     "get_output_matrix": lambda model: model.is_quantized() or model.get_output_matrix(),
 }
@@ -196,7 +216,7 @@ def compare_classifiers(theirs: Any) -> tuple[int, list[str]]:
             trained.save_model("model.bin")
             found = ours.FastText._FastText("model.bin")
             for call, function in CLASSIFIER_CALLS.items():
-                if kind == "pruned" and options["maxn"] and call.startswith(VECTOR_CALLS):
+                if kind == "pruned" and ((options["maxn"] and call.startswith(VECTOR_CALLS)) or call == "get_meter"):
                     continue
                 compared += 1
                 different += [f"{name}, {kind}: {call}"] * (not same(function(found), function(trained)))

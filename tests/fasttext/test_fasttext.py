@@ -1,8 +1,10 @@
 """w2v.fasttext without fastText itself; `make compat` compares the two."""
 
 import importlib
+import pickle
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -139,8 +141,6 @@ def test_tokens_are_separated_by_white_space_and_lines_end_with_a_word() -> None
 
 
 def test_functions_that_are_missing_raise_one_line(model: _FastText) -> None:
-    with pytest.raises(NotImplementedError, match="has no get_meter"):
-        model.get_meter("text.txt")
     for old in (w2v.fasttext.skipgram, w2v.fasttext.supervised):
         with pytest.raises(ValueError, match="use train_supervised"):
             old("text.txt")
@@ -200,7 +200,7 @@ def test_arguments_can_have_names_in_snake_case(text: Path) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'nothing'"):
         w2v.fasttext.train_unsupervised(text, nothing=2)
     for options in ({"loss": "nce"}, {"model": "supervisedly"}):
-        with pytest.raises(ValueError, match="choose ns, hs or softmax, and skipgram or cbow"):
+        with pytest.raises(ValueError, match="choose ns, hs, softmax or ova, and skipgram or cbow"):
             w2v.fasttext.train_unsupervised(text, **options)
 
 
@@ -342,12 +342,130 @@ def test_classifiers_are_trained_saved_and_loaded(loss: str, tmp_path: Path) -> 
         assert getattr(loaded, name) == getattr(trained, name), name
 
 
-def test_missing_arguments_of_classifiers_raise_one_line(tmp_path: Path) -> None:
-    for options, message in (
-        ({"autotuneValidationFile": "x"}, "has no autotune: use w2v tune --classify"),
-        ({"minCountLabel": 2}, "has no minCountLabel"),
-    ):
-        with pytest.raises(NotImplementedError, match=message):
-            w2v.fasttext.train_supervised("train.txt", **options)
-    with pytest.raises(ValueError, match="loss 'nce': choose softmax, hs, ns or ova"):
-        w2v.fasttext.train_supervised("train.txt", loss="nce")
+TEXTS = {"sport": "match team goal ball", "film": "actor scene plot film", "home": "tea house bed garden"}
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    random, path = np.random.default_rng(1), tmp_path / "labelled.txt"
+    lines = (f"__label__{label} {' '.join(random.choice(words.split(), 3))} the\n" for label, words in TEXTS.items())
+    path.write_text("".join([*lines] * 8) + "__label__rare match\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("metric", "ours"),
+    [
+        ("f1:__label__film", "f1:film"),
+        ("precisionAtRecall:80", "precision_at_recall:0.8"),
+        ("recallAtPrecision:7.5:__label__film", "recall_at_precision:0.075:film"),
+    ],
+)
+def test_autotune_searches_for_the_arguments_that_are_not_given(
+    labelled: Path, monkeypatch: pytest.MonkeyPatch, metric: str, ours: str
+) -> None:
+    calls = list[dict[str, Any]]()
+
+    def search(texts: list[str], labels: list[list[str]], **given: Any) -> Any:
+        calls.append(given)
+        return SimpleNamespace(fixed={name: given[name] for name in FIXED}, settings_for=lambda best: best, best=BEST)
+
+    FIXED = ("loss", "vector_size", "workers", "seed", "pooling", "classifier", "label_prefix")
+    BEST = {"epochs": 7, "alpha": 0.75, "word_ngrams": 3, "subwords": "2-4", "min_count": 2}
+    monkeypatch.setattr(FastText, "search_labels", search)
+    model = w2v.fasttext.train_supervised(
+        str(labelled), dim=5, thread=1, autotune_validation_file=labelled, autotuneMetric=metric, autotuneDuration=9
+    )
+    (given,) = calls
+    assert {"epochs", "alpha", "min_alpha", "word_ngrams", "subwords", "min_count"}.isdisjoint(given)
+    assert (given["vector_size"], given["loss"], given["pooling"]) == (5, "softmax", "mean")
+    assert (given["metric"], given["time"], given["k"], len(given["held_out"][0])) == (ours, "9s", 1, 25)
+    found = model.epoch, model.lr, model.dim, model.wordNgrams, model.minn, model.maxn, model.minCount
+    assert found == (7, 0.75, 5, 3, 2, 4, 2)
+
+
+def test_autotune_trains_with_the_best_arguments(labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10, 30)})
+    monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
+    model = w2v.fasttext.train_supervised(labelled, minn=2, maxn=3, thread=1, autotuneValidationFile=labelled)
+    assert model.epoch in (10, 30)
+    assert (model.minn, model.maxn) == (2, 3)
+    assert model.test(labelled)[1] > 0.9
+    with pytest.raises(NotImplementedError, match="leave out autotuneModelSize"):
+        w2v.fasttext.train_supervised(labelled, autotuneValidationFile=labelled, autotuneModelSize="2M")
+
+
+def test_rare_labels_are_left_out(labelled: Path) -> None:
+    model = w2v.fasttext.train_supervised(labelled, minCountLabel=2, thread=1)
+    assert sorted(model.labels) == [f"__label__{label}" for label in sorted(TEXTS)]
+    assert model.minCountLabel == 2
+    assert model.test(labelled)[0] == 24  # the line of the rare label does not count
+
+
+@pytest.mark.parametrize("kind", ["classifier", "classifier file", "words", "words file"])
+def test_models_can_be_pickled(labelled: Path, text: Path, tmp_path: Path, kind: str) -> None:
+    if kind.startswith("classifier"):
+        model = w2v.fasttext.train_supervised(labelled, dim=4, thread=1, wordNgrams=2, bucket=50)
+    else:
+        model = w2v.fasttext.train_unsupervised(text, **OPTIONS)
+    if "file" in kind:
+        model.save_model(tmp_path / "model.bin")
+        model = w2v.fasttext.load_model(tmp_path / "model.bin")
+    model.allow_newlines = True
+    copy = pickle.loads(pickle.dumps(model))
+    (tmp_path / "model.bin").unlink(missing_ok=True)
+    np.testing.assert_array_equal(copy["match"], model["match"])
+    np.testing.assert_array_equal(copy.get_output_matrix(), model.get_output_matrix())
+    assert (copy.epoch, copy.allow_newlines, copy.words) == (model.epoch, True, model.words)
+    if copy.f.getArgs().model is FastText.model_name.supervised:
+        np.testing.assert_array_equal(copy.predict("a match", k=-1)[1], model.predict("a match", k=-1)[1])
+    copy.save_model(tmp_path / "copy.bin")
+    model.save_model(tmp_path / "again.bin")
+    assert (tmp_path / "copy.bin").read_bytes() == (tmp_path / "again.bin").read_bytes()
+
+
+@pytest.mark.parametrize("loss", ["softmax", "hs", "ns", "ova"])
+def test_training_twice_gives_the_same_bits(labelled: Path, tmp_path: Path, loss: str) -> None:
+    """fastText gives other bits on each run, even with one thread and a seed."""
+    for name in ("one.bin", "two.bin"):
+        model = w2v.fasttext.train_supervised(labelled, loss=loss, wordNgrams=2, maxn=3, bucket=99, dim=8, thread=1)
+        model.save_model(tmp_path / name)
+    assert (tmp_path / "one.bin").read_bytes() == (tmp_path / "two.bin").read_bytes()
+
+
+def test_newlines_and_probabilities_up_to_one_are_settings(classifier: _FastText) -> None:
+    expected = classifier.predict("ab köln", k=-1)
+    classifier.allow_newlines = True
+    assert classifier.predict("ab\nköln\n", k=-1)[0] == expected[0]
+    np.testing.assert_array_equal(classifier.predict("ab\nköln\n", k=-1)[1], expected[1])
+    assert classifier.get_line("ab\nköln") == classifier.get_line("ab köln")
+    np.testing.assert_array_equal(classifier.get_sentence_vector("ab\nc"), classifier.get_sentence_vector("ab c"))
+    assert not _FastText.allow_newlines
+    sure = replace(classifier._classifier, temperature=1e-6) if classifier._classifier else None
+    classifier._classifier = sure
+    assert classifier.predict("ab")[1] > 1
+    classifier.clip_probabilities = True
+    assert classifier.predict("ab")[1] == 1
+
+
+def test_meter_has_the_precision_and_recall_at_each_threshold(labelled: Path) -> None:
+    model = w2v.fasttext.train_supervised(labelled, dim=4, epoch=25, lr=0.5, thread=1)
+    meter = model.get_meter(labelled)
+    labels, values = model.predict([line.split(" ", 1)[1] for line in labelled.read_text().splitlines()], k=-1)
+    for label in model.labels:
+        scores, is_true = meter.score_vs_true(label)
+        own = sorted(min(1.0, float(each[names.index(label)])) for names, each in zip(labels, values, strict=True))
+        np.testing.assert_allclose(scores, own)
+        assert is_true.sum() == dict(zip(*model.get_labels(include_freq=True), strict=True))[label]
+    precision, recall = meter.precision_recall_curve()
+    assert (precision[-1], recall[-1], recall[-2]) == (1, 0, 1)
+    assert meter.precision_at_recall(0.5) == precision[:-1][recall[:-1] >= 0.5].max()
+    assert meter.recall_at_precision(0.9) == recall[precision >= 0.9].max()
+    assert meter.precision_at_recall(0.5, "__label__film") == 1
+    labelled.write_text("__label__home match team goal\n")
+    scores, is_true = model.get_meter(labelled, k=1).score_vs_true("__label__home")
+    assert (scores.tolist(), is_true.tolist()) == ([-1], [1])  # it was not predicted
+    with pytest.raises(ValueError, match="k needs to be 1 or higher"):
+        model.get_meter(labelled, k=0)
+    with pytest.raises(ValueError, match="missing cannot be opened"):
+        model.get_meter("missing")

@@ -517,6 +517,9 @@ def test_the_temperature_of_a_continued_classifier_is_measured_without_it() -> N
     labels = random.choice(["pro", "contra"], 400).tolist()  # which no model can predict
     model = train(texts, labels)
     assert train(texts, labels, continue_from=model).temperature == model.temperature > 1
+    as_trained = train(texts, labels, calibrated=False)
+    assert as_trained.temperature == 1
+    np.testing.assert_array_equal(as_trained.inputs, model.inputs)
 
 
 def test_a_resumed_run_knows_that_texts_have_several_labels(tmp_path: Path) -> None:

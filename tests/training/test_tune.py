@@ -15,9 +15,11 @@ import w2v
 from tests.helpers import QUICK, Hinge, Stop, run, run_json
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
+from w2v.training import search as search_module
 from w2v.training import tune as tune_module
 from w2v.training.model import Model
-from w2v.training.tune import TimeBudget, Trial, Tuner
+from w2v.training.search import TimeBudget, TimeIsUp, Trial
+from w2v.training.tune import Tuner
 
 TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}
@@ -124,7 +126,7 @@ def test_given_settings_are_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tune_module, "KEEP_PROBABILITY", 0)
+    monkeypatch.setattr(search_module, "KEEP_PROBABILITY", 0)
     monkeypatch.setattr(tune_module, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = tune_and_stop(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     # The default settings with nine seeds, then both candidates.
@@ -249,7 +251,8 @@ def new_tuner(seconds: float, kind: type[Tuner] = Tuner, **fields: Any) -> Tuner
     vocabulary = w2v.Vocabulary(["a", "b"], [500, 500])
     defaults: dict[str, Any] = {"fixed": {}, "choices": {}, "budget": TimeBudget(seconds, started=0.0)}
     defaults |= {"text": unused, "views": "words", "vocabulary": vocabulary, "share": 1, "scorer": unused}
-    return kind(save=unused, config=unused, **defaults | fields)
+    defaults |= {"identity": unused, "config": unused, "seed": fields.get("fixed", {}).get("seed", 1)}
+    return kind(**defaults | fields)
 
 
 @pytest.mark.parametrize(("seconds", "seeds"), [(30, 1), (269, 1), (270, 3), (809, 3), (810, 9), (100_000, 9)])
@@ -274,7 +277,9 @@ def test_more_seeds_are_used_if_three_brackets_fit(seconds: float, seeds: int) -
     ids=str,
 )
 def test_only_changed_settings_with_an_effect_are_reported(choices: Any, changed: dict[str, Any]) -> None:
-    assert new_tuner(100).changed(choices) == changed
+    tuner = new_tuner(100)
+    assert tuner.changed(choices) == changed
+    assert tuner.details(Trial(choices, 1 / 3, 8, None, 1.0)) == "33% of the epochs, seed 8"
 
 
 def test_search_leaves_time_for_a_last_training_with_the_best_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,10 +288,11 @@ def test_search_leaves_time_for_a_last_training_with_the_best_settings(monkeypat
     trials = [Trial(choices, share, 1, 0.5, seconds) for choices, share, seconds in durations]
     tuner = new_tuner(100, trials=trials, best=best)  # a whole training with the best settings took up to 12 s
     monkeypatch.setattr("time.monotonic", lambda: 87.9)
-    tuner._report(Progress("train", 1, 2, "words", rate=1.0))
-    monkeypatch.setattr("time.monotonic", lambda: 88.1)
-    with pytest.raises(tune_module._TimeIsUp):
-        tuner._report(Progress("train", 1, 2, "words", rate=1.0))
+    tuner.report(Progress("train", 1, 2, "words", rate=1.0))
+    for tuner.last_training, now in (1, 88.1), (2, 76.1):
+        monkeypatch.setattr("time.monotonic", lambda now=now: now)
+        with pytest.raises(TimeIsUp):
+            tuner.report(Progress("train", 1, 2, "words", rate=1.0))
 
 
 def test_time_for_three_trainings_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,11 +304,11 @@ def test_time_for_three_trainings_is_needed(monkeypatch: pytest.MonkeyPatch) -> 
     )
     early, later = (Progress("train", done, 4000, "words", rate=10.0) for done in (80, 81))
     # At 100 s, three trainings of 400 s fit only if the limit is 1300 s or more.
-    new_tuner(1299)._report(early)
+    new_tuner(1299).report(early)
     with pytest.raises(w2v.W2VError, match=message):
-        new_tuner(1299)._report(later)
-    new_tuner(1300)._report(later)
-    new_tuner(700, trials=[Trial({}, 1.0, 1, 0.5, 1)])._report(later)  # only the first training is measured
+        new_tuner(1299).report(later)
+    new_tuner(1300).report(later)
+    new_tuner(700, trials=[Trial({}, 1.0, 1, 0.5, 1)]).report(later)  # only the first training is measured
 
 
 def test_score_is_the_mean_over_files_of_questions_and_pairs(tmp_path: Path) -> None:

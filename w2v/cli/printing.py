@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from w2v.training.classifier import Explanation
     from w2v.training.effective_rank import EffectiveRank
     from w2v.training.perplexity import Perplexity
+    from w2v.training.search import Search, Trial
     from w2v.training.slices import Slices
-    from w2v.training.tune import Trial, Tuner
-    from w2v.training.tune_labels import LabelTrial
     from w2v.vectors.align import Fit
     from w2v.vectors.query import Method
 
@@ -229,24 +228,14 @@ def print_explanation(explanation: Explanation) -> None:
         print_line(f"  and {len(explanation.parts) - SHOWN_PARTS:,} more: --json has all")
 
 
-def print_trial(latest: Trial, tuner: Tuner) -> None:
+def print_trial(latest: Trial, search: Search) -> None:
     """Print one line about a trial of tuning on standard error, where progress is shown."""
-    details = f"{latest.share:.0%} of the epochs, seed {latest.seed}, {latest.seconds:.1f} s"
-    _say_trial(len(tuner.trials), latest.score, tuner.score, tuner.changed(latest.choices), details)
-
-
-def print_label_trial(latest: LabelTrial, trials: Sequence[LabelTrial]) -> None:
-    """Print one line about a trial of tuning a classifier on standard error."""
-    whole = max(len(trial.scores) for trial in trials)
-    best = max(trial.score for trial in trials if len(trial.scores) == whole)
-    dropped = f", dropped after {len(latest.scores)} of {whole} parts" if len(latest.scores) < whole else ""
-    _say_trial(len(trials), latest.score, best, latest.settings, f"{latest.seconds:.1f} s{dropped}")
-
-
-def _say_trial(number: int, score: float | None, best: float, changed: Mapping[str, Any], details: str) -> None:
-    scores = ["-" if each is None or not math.isfinite(each) else f"{100 * each:.2f}" for each in (score, best)]
-    settings = " ".join(f"{name}={format_value(value)}" for name, value in changed.items())
-    say(f"trial {number}: score {scores[0]}, best {scores[1]}, with {settings or 'the defaults'}; {details}")
+    numbers = (latest.score, search.score)
+    score, best = ("-" if each is None or not math.isfinite(each) else f"{100 * each:.2f}" for each in numbers)
+    changed = search.changed(latest.choices)
+    settings = " ".join(f"{name}={format_value(value)}" for name, value in changed.items()) or "the defaults"
+    details = f"{search.details(latest)}, {latest.seconds:.1f} s"
+    say(f"trial {len(search.trials)}: score {score}, best {best}, with {settings}; {details}")
 
 
 def print_analogies(result: AnalogyResult) -> None:

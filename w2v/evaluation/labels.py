@@ -31,6 +31,14 @@ class Predictions:
     starts: NDArray[np.int64]
     labels: NDArray[np.int32]
 
+    @property
+    def true_labels(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
+        """The text and the number of each true label that the model has, and where they are, bool (N, L)."""
+        texts, known = np.repeat(np.arange(len(self.probabilities)), np.diff(self.starts)), self.labels >= 0
+        is_true = np.zeros(self.probabilities.shape, bool)
+        is_true[texts[known], self.labels[known]] = True
+        return texts[known], self.labels[known], is_true
+
 
 @dataclass(frozen=True)
 class LabelScore:
@@ -145,12 +153,8 @@ def score_labels(
     unknown = 0
     for block in blocks:
         probabilities = np.nan_to_num(block.probabilities)
-        texts = np.repeat(np.arange(len(probabilities)), np.diff(block.starts))
-        known = block.labels >= 0
-        unknown += int(np.count_nonzero(~known))
-        texts, gold = texts[known], block.labels[known]
-        is_true = np.zeros(probabilities.shape, bool)
-        is_true[texts, gold] = True
+        texts, gold, is_true = block.true_labels
+        unknown += len(block.labels) - len(gold)
         chosen = predicted_labels(block.probabilities, k, threshold)
         hits += (chosen & is_true).sum(axis=0)
         predicted += chosen.sum(axis=0)
@@ -194,6 +198,49 @@ def score_labels(
         confusion=confusion,
         correct=right,
     )
+
+
+def scores_of_labels(
+    blocks: Iterable[Predictions], k: int | None = 1, threshold: float = 0.0, label: int | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the probability, at most 1, of each prediction, and whether it is right. Missed labels have -1 and True.
+
+    Args:
+        blocks: The predictions for the texts, in blocks.
+        k, threshold: Which labels count as predicted: see LabelScores.
+        label: The number of the label to score; by default, all labels together.
+    """
+    own = slice(None) if label is None else slice(label, label + 1)
+    scores, truths = [np.empty(0, np.float32)], [np.empty(0, bool)]
+    for block in blocks:
+        chosen = predicted_labels(block.probabilities, k, threshold)[:, own]
+        is_true = block.true_labels[2][:, own]
+        unknown = np.count_nonzero(block.labels < 0) if label is None else 0
+        each = np.where(chosen, np.minimum(block.probabilities[:, own], 1), np.float32(-1))
+        scores += [each[chosen | is_true], np.full(unknown, -1, np.float32)]
+        truths += [is_true[chosen | is_true], np.ones(unknown, bool)]
+    return np.concatenate(scores), np.concatenate(truths)
+
+
+def precision_recall_curve(
+    blocks: Iterable[Predictions], k: int | None = 1, threshold: float = 0.0, label: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the precision and the recall of the predictions above each threshold, from the highest threshold on.
+
+    The curve ends where all true labels are found, with a last point of precision 1 and recall 0. It is empty without
+    predictions. The arguments are those of scores_of_labels.
+    """
+    scores, is_true = scores_of_labels(blocks, k, threshold, label)
+    gold, predicted = np.count_nonzero(is_true), scores >= 0
+    if not predicted.any():
+        return np.empty(0), np.empty(0)
+    scores, is_true = scores[predicted], is_true[predicted]
+    order = np.argsort(-scores, kind="stable")
+    right = np.cumsum(is_true[order])
+    last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # of equal probabilities
+    last = last[: np.searchsorted(right[last], gold) + 1]
+    recall = right[last] / gold if gold else np.full(len(last), np.nan)
+    return np.append(right[last] / (last + 1), 1.0), np.append(recall, 0.0)
 
 
 def log_losses(probabilities: NDArray[np.float32], is_true: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -9,30 +9,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property, wraps
-from inspect import signature
+from inspect import Parameter, Signature
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from w2v.errors import text_warnings_to
-from w2v.evaluation.labels import LabelScore, LabelScores, Predictions, score_labels
+from w2v.evaluation.labels import (
+    LabelScore,
+    LabelScores,
+    Predictions,
+    precision_recall_curve,
+    score_labels,
+    scores_of_labels,
+)
 from w2v.formats import fasttext
 from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.losses.fasttext import FLOOR
 from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_files_unchanged
 from w2v.system.threads import processors
 from w2v.text._text import PADDING
+from w2v.text.corpus import Corpus
 from w2v.text.examples import RowCounts
+from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelOptions
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 from w2v.training.classifier import SCORES_AT_ONCE, Classifier
 from w2v.training.classify import train_classifier
+from w2v.training.labelled import read_labelled
 from w2v.training.train import train
+from w2v.training.tune_labels import search_labels
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
@@ -46,17 +57,43 @@ Word = str | bytes
 
 loss_name = Enum("loss_name", {"hs": 1, "ns": 2, "softmax": 3, "ova": 4})
 model_name = Enum("model_name", {"cbow": 1, "skipgram": 2, "supervised": 3})
-ARGUMENTS = (
-    "lr", "dim", "ws", "epoch", "minCount", "minCountLabel", "minn", "maxn", "neg", "wordNgrams", "loss", "bucket",
-    "thread", "lrUpdateRate", "t", "label", "verbose", "pretrainedVectors",
-)  # fmt: skip
-OTHER_NAMES = {
-    "min_count": "minCount",
-    "word_ngrams": "wordNgrams",
-    "lr_update_rate": "lrUpdateRate",
-    "label_prefix": "label",
-    "pretrained_vectors": "pretrainedVectors",
+
+
+def _snake(name: str) -> str:
+    return re.sub("([A-Z])", r"_\1", name).lower()
+
+
+# The arguments of training with their defaults, in fastText's order; train_supervised has other defaults for some.
+ARGUMENTS: dict[str, Any] = {
+    "lr": 0.05,
+    "dim": 100,
+    "ws": 5,
+    "epoch": 5,
+    "minCount": 5,
+    "minCountLabel": 0,
+    "minn": 3,
+    "maxn": 6,
+    "neg": 5,
+    "wordNgrams": 1,
+    "loss": "ns",
+    "bucket": 2_000_000,
+    "thread": None,
+    "lrUpdateRate": 100,
+    "t": 1e-4,
+    "label": "__label__",
+    "verbose": 2,
+    "pretrainedVectors": "",
 }
+SUPERVISED = ARGUMENTS | {"lr": 0.1, "minCount": 1, "minn": 0, "maxn": 0, "loss": "softmax"}
+AUTOTUNE = {
+    "autotuneValidationFile": "",
+    "autotuneMetric": "f1",
+    "autotunePredictions": 1,
+    "autotuneDuration": 300,
+    "autotuneModelSize": "",
+}
+OTHER_NAMES = {_snake(name): name for name in ARGUMENTS | AUTOTUNE} | {"label_prefix": "label"}
+TUNED = {"epoch": "epochs", "dim": "vector_size", "wordNgrams": "word_ngrams", "lr": "alpha", "minCount": "min_count"}
 
 
 class _FastText:
@@ -68,7 +105,13 @@ class _FastText:
     Attributes:
         lr, dim, ws, epoch, minCount, ...: The arguments of train_unsupervised. A file does not store all of them: of a
             loaded model, the others have their defaults.
+        allow_newlines: Whether the end of a line is a space in texts; by default, it is an error, as in fastText. Set
+            it on a model, or on this class.
+        clip_probabilities: Whether probabilities are at most 1. fastText's are up to 1.00001.
     """
+
+    allow_newlines = False
+    clip_probabilities = False
 
     def __init__(self, model_path: PathLike | None = None, args: Any = None) -> None:
         if model_path is None:
@@ -125,8 +168,6 @@ class _FastText:
     def _stored_arguments(self) -> SimpleNamespace:
         """Return the arguments that the file of this model stores, and the defaults of all others."""
         settings, subwords = self._content.header.settings or {}, self._subwords
-        function = train_supervised if self._classifier else train_unsupervised
-        defaults = {name: each.default for name, each in signature(function).parameters.items()}
         names = {"ws": "window", "epoch": "epochs", "minCount": "min_count", "neg": "negative"}
         names |= {} if self._classifier else {"t": "sample"}
         stored = {name: settings[ours] for name, ours in names.items() if ours in settings}
@@ -137,7 +178,7 @@ class _FastText:
         if self._classifier:
             stored |= {"model": model_name["supervised"], "wordNgrams": self._classifier.options.word_ngrams}
             stored["label"] = self._prefix
-        return SimpleNamespace(**defaults | stored)
+        return SimpleNamespace(**(SUPERVISED if self._classifier else ARGUMENTS) | stored)
 
     def set_args(self, args: Any = None) -> None:
         """Copy the arguments of training from the attributes of an object, such as `f.getArgs()`, to this object."""
@@ -147,28 +188,21 @@ class _FastText:
     @property
     def f(self) -> SimpleNamespace:
         """The methods under the names of fastText's compiled class, except those that fill a Vector."""
+        same = (
+            "test testLabel getLabelId getWordId getSubwordId getSubwords getAnalogies getInputMatrix getOutputMatrix"
+        )
         return SimpleNamespace(
+            **{name: getattr(self, _snake(name)) for name in f"{same} getOutputMatrix saveModel".split()},
             predict=lambda text, k=1, threshold=0.0, on_unicode_error="strict": [
                 (probability, label) for label, probability in self._predict([text.rstrip("\n")], k, threshold)[0]
             ],
             multilinePredict=lambda texts, *args: self.predict([text.rstrip("\n") for text in texts], *args),
-            test=self.test,
-            testLabel=self.test_label,
             getLine=lambda text, on_unicode_error="strict": self.get_line(text.rstrip("\n")),
             getLabels=lambda on_unicode_error="strict": self.get_labels(include_freq=True),
-            getLabelId=self.get_label_id,
             getArgs=lambda: self._arguments,
             isQuant=self.is_quantized,
             getVocab=lambda on_unicode_error="strict": self.get_words(include_freq=True),
-            getWordId=self.get_word_id,
-            getSubwordId=self.get_subword_id,
-            getSubwords=self.get_subwords,
             getNN=self.get_nearest_neighbors,
-            getAnalogies=self.get_analogies,
-            getInputMatrix=self.get_input_matrix,
-            getOutputMatrix=self.get_output_matrix,
-            setMatrices=self.set_matrices,
-            saveModel=self.save_model,
             tokenize=tokenize,
         )
 
@@ -258,7 +292,7 @@ class _FastText:
         Raises:
             ValueError: The text has several lines.
         """
-        _check_line(text)
+        text = self._line(text)
         if self._classifier:
             pooled: Floats = self._classifier.pooled(self._find([text]))[0]
             return pooled
@@ -290,7 +324,7 @@ class _FastText:
         if isinstance(text, list):
             pairs = [self.get_line(line) for line in text]
             return [words for words, _ in pairs], [labels for _, labels in pairs]
-        _check_line(text)
+        text = self._line(text)
         tokens, known = tokenize(f"{END.split(text, maxsplit=1)[0]}\n"), set(self.labels) if self._classifier else set()
         words = [
             token
@@ -444,11 +478,10 @@ class _FastText:
             ValueError: The model has no labels, a text has several lines, or `k` is impossible.
         """
         texts = text if isinstance(text, list) else [text]
-        for line in texts:
-            _check_line(line)
-        found = self._predict(texts, k, threshold)
+        found = self._predict([self._line(line) for line in texts], k, threshold)
         labels = [[label for label, _ in pairs] for pairs in found]
-        values = [[probability for _, probability in pairs] for pairs in found]
+        highest = 1.0 if self.clip_probabilities else math.inf
+        values = [[min(probability, highest) for _, probability in pairs] for pairs in found]
         if isinstance(text, list):
             return labels, [np.array(each, np.float32) for each in values]
         return tuple(labels[0]), np.array(values[0])
@@ -486,21 +519,35 @@ class _FastText:
 
     def _scores(self, path: PathLike, k: int, threshold: float) -> LabelScores | None:
         """Return the scores of the lines of a file with words and a known label, or None if there are none."""
+        blocks = self._test_predictions(path)
+        if not self._classifier or not sum(len(block.probabilities) for block in blocks):
+            return None
+        return score_labels(self._classifier.labels, blocks, **_limits(k, threshold))
+
+    def _test_predictions(self, path: PathLike) -> list[Predictions]:
+        """Return the predictions for the lines of a file with words and a known label."""
         if not Path(path).is_file():
             raise ValueError(f"{path} cannot be opened for test!")
-        if not self._classifier:
-            return None
         blocks = []
-        for block in self._classifier.read_predictions(Path(path), errors="replace", progress=lambda _: None):
+        predicted = self._classifier.read_predictions(Path(path), errors="replace") if self._classifier else ()
+        for block in predicted:
             known = block.labels >= 0
             starts = np.append(0, np.cumsum(known))[block.starts]
             scored = (np.diff(starts) > 0) & ~np.isnan(block.probabilities[:, 0])
             chosen = known & np.repeat(scored, np.diff(block.starts))
             starts = np.append(0, np.cumsum(np.diff(starts)[scored]))
             blocks.append(Predictions(block.probabilities[scored], starts, block.labels[chosen]))
-        if not sum(len(block.probabilities) for block in blocks):
-            return None
-        return score_labels(self._classifier.labels, blocks, **_limits(k, threshold))
+        return blocks
+
+    def get_meter(self, path: PathLike, k: int = -1) -> _Meter:
+        """Return the precision and recall of the predictions for the lines of a file at any threshold."""
+        return _Meter(self, self._test_predictions(path), k)
+
+    def _line(self, text: str) -> str:
+        """Return a text without ends of lines. Raise ValueError if it has some, and they are not allowed."""
+        if text.find("\n") >= 0 and not self.allow_newlines:
+            raise ValueError("a text has several lines: remove '\\n', or set allow_newlines = True")
+        return text.replace("\n", " ")
 
     def _find(self, texts: list[str]) -> RowCounts:
         """Return the rows of lines."""
@@ -508,14 +555,42 @@ class _FastText:
         lines = (END.split(text, maxsplit=1)[0].replace("\0", " ") for text in texts)
         return self._classifier.finder.find("".join(f"{line}\n" for line in lines).encode() + PADDING)
 
-    def get_meter(self, path: PathLike, k: int = -1) -> NoReturn:
-        raise NotImplementedError("w2v.fasttext has no get_meter: use test_label, or w2v evaluate --labelled")
-
     def quantize(self, *_: Any, **__: Any) -> NoReturn:
         """Raise ValueError, as fastText does for a model without labels; w2v cannot quantize a classifier."""
         if self._classifier:
             raise NotImplementedError("w2v.fasttext cannot quantize a classifier: use fastText itself")
         raise ValueError("For now we only support quantization of supervised models")
+
+
+class _Meter:
+    """The precision and recall of predictions: of a label, or of all labels together."""
+
+    def __init__(self, model: _FastText, blocks: list[Predictions], k: int) -> None:
+        self._model, self._blocks, self._limits = model, blocks, _limits(k, 0.0)
+
+    def _number(self, label: str | None) -> dict[str, Any]:
+        number = self._model.get_label_id(label) if label else -1
+        return self._limits | {"label": None if number < 0 else number}
+
+    def score_vs_true(self, label: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the probability and the truth of each prediction, the lowest first; -1 for what was not predicted."""
+        scores, is_true = scores_of_labels(self._blocks, **self._number(label))
+        order = np.lexsort((is_true, scores))
+        return scores[order].astype(np.float64), is_true[order].astype(np.float64)
+
+    def precision_recall_curve(self, label: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the precision and the recall above each threshold, the highest first."""
+        return precision_recall_curve(self._blocks, **self._number(label))
+
+    def precision_at_recall(self, recall: float, label: str | None = None) -> float:
+        """Return the highest precision of a threshold with this recall or more."""
+        precisions, recalls = self.precision_recall_curve(label)
+        return float(precisions[recalls >= recall].max(initial=0.0))
+
+    def recall_at_precision(self, precision: float, label: str | None = None) -> float:
+        """Return the highest recall of a threshold with this precision or more."""
+        precisions, recalls = self.precision_recall_curve(label)
+        return float(recalls[precisions >= precision].max(initial=0.0))
 
 
 def _limits(k: int, threshold: float) -> dict[str, Any]:
@@ -536,11 +611,6 @@ def _text(word: Word) -> str:
     return word if isinstance(word, str) else word.decode(errors="replace")
 
 
-def _check_line(text: str) -> None:
-    if text.find("\n") >= 0:
-        raise ValueError("a text has several lines: give one line at a time (remove '\\n')")
-
-
 def load_model(path: PathLike) -> _FastText:
     """Load a `.bin` or `.ftz` file.
 
@@ -550,132 +620,125 @@ def load_model(path: PathLike) -> _FastText:
     return _FastText(model_path=path)
 
 
-def _with_other_names(function: Callable[..., _FastText]) -> Callable[..., _FastText]:
-    """Let a function take the names of OTHER_NAMES, too."""
+def _with_arguments(names: dict[str, Any]) -> Callable[[Callable[..., _FastText]], Callable[..., _FastText]]:
+    """Let a function take arguments by fastText's names or OTHER_NAMES. Call it with all, and with those given."""
+    defaults = {"input": Parameter.empty} | names
+    own = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default) for name, default in defaults.items()]
+    signature = Signature(own)
 
-    @wraps(function)
-    def call(*arguments: Any, **options: Any) -> _FastText:
-        for other, name in OTHER_NAMES.items():
-            if other in options:
-                if name in options:
-                    raise TypeError(f"multiple values for argument '{name}'")
-                options[name] = options.pop(other)
-        return function(*arguments, **options)
+    def decorate(function: Callable[..., _FastText]) -> Callable[..., _FastText]:
+        @wraps(function)
+        def train(*values: Any, **options: Any) -> _FastText:
+            for other in OTHER_NAMES.keys() & options.keys() - names.keys():
+                if OTHER_NAMES[other] in options:
+                    raise TypeError(f"multiple values for argument '{OTHER_NAMES[other]}'")
+                options[OTHER_NAMES[other]] = options.pop(other)
+            bound = signature.bind(*values, **options)
+            given = dict(bound.arguments)
+            bound.apply_defaults()
+            return function(SimpleNamespace(**bound.arguments), given)
 
-    return call
+        vars(train)["__signature__"] = signature
+        return train
+
+    return decorate
 
 
-@_with_other_names
-def train_unsupervised(
-    input: PathLike,
-    model: Literal["skipgram", "cbow"] = "skipgram",
-    lr: float = 0.05,
-    dim: int = 100,
-    ws: int = 5,
-    epoch: int = 5,
-    minCount: int = 5,
-    minCountLabel: int = 0,
-    minn: int = 3,
-    maxn: int = 6,
-    neg: int = 5,
-    wordNgrams: int = 1,
-    loss: str = "ns",
-    bucket: int = 2_000_000,
-    thread: int | None = None,
-    lrUpdateRate: int = 100,
-    t: float = 1e-4,
-    label: str = "__label__",
-    verbose: int = 2,
-    pretrainedVectors: PathLike = "",
-    seed: int = 0,
-) -> _FastText:
+def _resolve(arguments: SimpleNamespace) -> dict[str, Any]:
+    """Check the loss and the model, and count the threads. Return the options of w2v that both kinds of models have.
+
+    Raises:
+        ValueError: The loss or the model is unknown.
+    """
+    a, models = arguments, ("skipgram", "cbow", "supervised")
+    if a.loss not in loss_name.__members__ or a.model not in models:
+        raise ValueError(f"loss {a.loss!r} with model {a.model!r}: choose ns, hs, softmax or ova, and skipgram or cbow")
+    options: dict[str, Any] = {"negative": a.neg, "ns_exponent": 0.5} if a.loss == "ns" else {}
+    if a.bucket and a.maxn >= max(1, a.minn):
+        options["subwords"] = max(1, a.minn), a.maxn
+    if a.pretrainedVectors:
+        options["init"] = a.pretrainedVectors
+    a.thread = a.thread or max(1, processors() - 1)
+    options |= {"vector_size": a.dim, "epochs": a.epoch, "min_count": a.minCount, "alpha": a.lr, "min_alpha": 0.0}
+    options |= {"loss": a.loss, "workers": a.thread, "seed": a.seed}
+    a.loss, a.model = loss_name[a.loss], model_name[a.model]
+    return options
+
+
+@_with_arguments({"model": "skipgram"} | ARGUMENTS | {"seed": 0})
+def train_unsupervised(arguments: Any, given: dict[str, Any]) -> _FastText:
     """Train a model on a text file, with fastText's defaults. w2v trains it, without </s> at the ends of lines.
 
     `thread` is by default one less than there are processors. minCountLabel, wordNgrams, lrUpdateRate, label and
-    verbose have no effect. min_count, word_ngrams, lr_update_rate, label_prefix and pretrained_vectors are other names.
+    verbose have no effect. Names in snake case, such as min_count and pretrained_vectors, are accepted, too.
 
     Raises:
         ValueError: The text cannot be used, or an argument is impossible.
     """
-    arguments = SimpleNamespace(**locals())
-    if loss not in loss_name.__members__ or model not in model_name.__members__:
-        raise ValueError(f"loss {loss!r} with model {model!r}: choose ns, hs or softmax, and skipgram or cbow")
-    arguments.loss, arguments.model = loss_name[loss], model_name[model]
-    arguments.thread = thread = thread or max(1, processors() - 1)
-    options: dict[str, Any] = {"negative": neg, "ns_exponent": 0.5} if loss == "ns" else {}
-    if bucket and maxn >= max(1, minn):
-        options |= {"subwords": (max(1, minn), maxn), "buckets": bucket}
-    if pretrainedVectors:
-        options["init"] = pretrainedVectors
+    model, options = arguments.model, _resolve(arguments)
+    if "subwords" in options:
+        options["buckets"] = arguments.bucket
+    own = {"model": model, "window": arguments.ws, "sample": arguments.t, "vectors": "input"}
     with text_warnings_to(lambda line: None):
-        trained = train(
-            Path(input), model=model, loss=loss, vector_size=dim, window=ws, epochs=epoch, min_count=minCount, alpha=lr,
-            min_alpha=0.0, sample=t, workers=thread, seed=seed, vectors="input",
-            **options,
-        )  # fmt: skip
+        trained = train(Path(arguments.input), **own, **options)
     return _FastText._of(trained.to_vector_file(), arguments)
 
 
-@_with_other_names
-def train_supervised(
-    input: PathLike,
-    lr: float = 0.1,
-    dim: int = 100,
-    ws: int = 5,
-    epoch: int = 5,
-    minCount: int = 1,
-    minCountLabel: int = 0,
-    minn: int = 0,
-    maxn: int = 0,
-    neg: int = 5,
-    wordNgrams: int = 1,
-    loss: str = "softmax",
-    bucket: int = 2_000_000,
-    thread: int | None = None,
-    lrUpdateRate: int = 100,
-    t: float = 1e-4,
-    label: str = "__label__",
-    verbose: int = 2,
-    pretrainedVectors: PathLike = "",
-    seed: int = 0,
-    autotuneValidationFile: PathLike = "",
-    autotuneMetric: str = "f1",
-    autotunePredictions: int = 1,
-    autotuneDuration: int = 300,
-    autotuneModelSize: str | int = "",
-) -> _FastText:
+@_with_arguments(SUPERVISED | {"seed": 0} | AUTOTUNE)
+def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
     """Train a classifier on a text file whose lines have labels, with fastText's defaults. w2v trains it.
 
-    `thread` is by default one less than there are processors. ws, lrUpdateRate, t and verbose have no effect. See
+    `thread` is by default one less than there are processors. ws, lrUpdateRate, t and verbose have no effect. With
+    autotuneValidationFile, w2v searches for the arguments that are not given, for autotuneDuration seconds. See
     train_unsupervised for other names.
 
     Raises:
         ValueError: The text cannot be used, or an argument is impossible.
-        NotImplementedError: minCountLabel is above 1, or an argument asks for autotune.
+        NotImplementedError: autotuneModelSize is given.
     """
-    arguments = SimpleNamespace(**locals())
-    if autotuneValidationFile:
-        raise NotImplementedError("w2v.fasttext has no autotune: use w2v tune --classify")
-    if minCountLabel > 1:
-        raise NotImplementedError("w2v.fasttext has no minCountLabel: leave out rare labels")
-    if loss not in loss_name.__members__:
-        raise ValueError(f"loss {loss!r}: choose softmax, hs, ns or ova")
-    arguments.loss, arguments.model = loss_name[loss], model_name["supervised"]
-    arguments.thread = thread = thread or max(1, processors() - 1)
-    options: dict[str, Any] = {"negative": neg, "ns_exponent": 0.5} if loss == "ns" else {}
-    options |= {"smoothing": 0.0} if loss == "ova" else {}
-    if bucket and maxn >= max(1, minn):
-        options["subwords"] = max(1, minn), maxn
-    if pretrainedVectors:
-        options["init"] = pretrainedVectors
+    arguments.model = "supervised"
+    options = _resolve(arguments)
+    options |= {"pooling": "mean", "classifier": "embedded", "large_softmax": True, "calibrated": False}
+    options |= {"smoothing": 0.0} if arguments.loss is loss_name.ova else {}
+    options |= {"word_ngrams": arguments.wordNgrams, "buckets": max(1, arguments.bucket)}
+    options |= {"label_prefix": arguments.label, "min_count_label": arguments.minCountLabel}
     with text_warnings_to(lambda line: None):
-        trained = train_classifier(
-            Path(input), loss=loss, vector_size=dim, epochs=epoch, min_count=minCount, alpha=lr, min_alpha=0.0,
-            word_ngrams=wordNgrams, buckets=max(1, bucket), label_prefix=label, workers=thread, seed=seed,
-            pooling="mean", classifier="embedded", large_softmax=True, **options,
-        )  # fmt: skip
+        if arguments.autotuneValidationFile:
+            options = _tuned(arguments, options, given)
+        trained = train_classifier(Path(arguments.input), **options)
     own = replace(trained.options, fasttext="dense")
-    return _FastText._of(replace(trained, temperature=1.0, options=own).to_vector_file(), arguments)
+    model = _FastText._of(replace(trained, options=own).to_vector_file(), arguments)
+    if arguments.autotuneValidationFile:
+        found = model._stored_arguments()
+        vars(arguments).update({name: getattr(found, name) for name in (*TUNED, "minn", "maxn")})
+        arguments.lr = trained.settings.start_alpha
+        model.set_args(arguments)
+    return model
+
+
+def _tuned(arguments: SimpleNamespace, options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a classifier, those that are not given with the best values for the validation file."""
+    a = arguments
+    if a.autotuneModelSize:
+        raise NotImplementedError("w2v.fasttext does not search for a model of a size: leave out autotuneModelSize")
+    tuned = TUNED | {"minn": "subwords", "maxn": "subwords"}
+    kept = {ours for name, ours in tuned.items() if name in given} | ({"min_alpha"} if "lr" in given else set())
+    free = {*tuned.values(), "min_alpha"} - kept
+    how = LabelOptions(label_prefix=a.label), ReadingOptions()
+    texts, held_out = (read_labelled(Corpus(Path(path)), *how) for path in (a.input, a.autotuneValidationFile))
+    metric = a.autotuneMetric
+    if at := re.fullmatch(r"(precisionAtRecall|recallAtPrecision):([0-9.]+)(:.*)?", metric):
+        metric = f"{_snake(at[1])}:{float(at[2]) / 100:g}{at[3] or ''}"
+    tuner = search_labels(
+        *texts,
+        held_out=held_out,
+        metric=metric.replace(f":{a.label}", ":", 1),
+        k=a.autotunePredictions,
+        time=f"{a.autotuneDuration}s",
+        progress=lambda _: None,
+        **{name: value for name, value in options.items() if name not in free},
+    )
+    return {**tuner.fixed, **tuner.settings_for(tuner.best)}
 
 
 def tokenize(text: str) -> list[str]:

@@ -175,7 +175,7 @@ class Features:
         own = words.take(np.flatnonzero(is_word)), counts[is_word]
         vocabulary, rows = extend_vocabulary(old_words, *own, min_count, max_vocab)
         names = Words.of([label_of(token, prefix) for token in words.take(np.flatnonzero(is_label))])
-        labels, numbers = extend_vocabulary(old_labels, names, counts[is_label])
+        labels, numbers = extend_vocabulary(old_labels, names, counts[is_label], options.min_count_label)
         rows = np.append(rows, len(vocabulary) + np.arange(len(old_buckets)))
         more = options.word_ngrams, subwords, options.label_prefix, old_buckets, None
         return cls(vocabulary, labels, buckets, *more), rows, numbers

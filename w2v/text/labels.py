@@ -51,6 +51,7 @@ class LabelOptions:
     word_ngrams: int = option(
         2, "Use n-grams of up to this many words.", MODEL, minimum=1, maximum=10, fixed=True, common=True
     )
+    min_count_label: int = option(0, "Leave out labels that occur less often than this.", TEXT, minimum=0)
     pooling: Pooling = option(
         "idf",
         "Weight words and n-grams by (1 + ln tf) idf, and scale each text to length 1 (idf), or take their mean, as "
@@ -78,6 +79,13 @@ class LabelOptions:
         "if a text of the training has several.",
         MODEL,
         flags=("--several/--as-found",),
+    )
+    calibrated: bool = option(
+        True,
+        "Measure how much to correct the probabilities, which takes a second training on at most 20,000 texts "
+        "(--calibrated), or leave them as they are.",
+        TRAINING,
+        flags=("--calibrated/--as-trained",),
     )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
     # Of a model in a file of fastText, which predicts as fastText does. If its n-grams are pruned, as only those of a

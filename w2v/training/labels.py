@@ -315,7 +315,7 @@ class LabelRun(Run):
         examples = self._labelled.examples
         most = min(HELD_OUT_TEXTS, MAX_HELD_OUT_SCORES // len(self.features.labels))
         size = min(int(HELD_OUT_SHARE * len(examples)), max(MIN_HELD_OUT, most))
-        if size < MIN_HELD_OUT:
+        if size < MIN_HELD_OUT or not self.options.calibrated:
             return 1.0
         config = replace(self.config, settings=replace(self.settings, stop_early=None))
         trained = min(len(examples) - size, CALIBRATION_TEXTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import click
 from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, Option
-from w2v.cli.printing import Result, print_label_trial, print_training, print_trial, print_values
+from w2v.cli.printing import Result, print_training, print_trial, print_values
 from w2v.cli.run_config import (
     OUTPUT,
     Command,
@@ -44,6 +44,7 @@ from w2v.training.config import MODEL_SUFFIX, RunConfig, toml_line
 from w2v.training.labelled import read_labelled
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
+from w2v.training.search import Tuned, seconds_of
 from w2v.training.source import Vocab
 from w2v.training.train import open_training
 from w2v.training.tune_labels import Metric, tune_classifier
@@ -65,6 +66,10 @@ JOIN_PHRASES = click.option(
     help="Before training, join the words of each phrase. FILE lists the phrases and is written by w2v phrases "
     "--save-phrases; without FILE, train and tune search for phrases in CORPUS.",
 )
+
+
+def _check_metric(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    return Metric(value).text  # raises SettingsError
 
 
 def _check_interval(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -316,8 +321,13 @@ def save_all(files: Mapping[str, Path], model: Any, force: bool) -> None:
 @options.TRAINING_SETTINGS
 @JOIN_PHRASES
 @click.option("--classify", is_flag=True, help="Tune a classifier, as w2v classify trains it.")
-@options.choice_option(
-    "--metric", cls=Option, choices=Metric, default="accuracy", help="With --classify: the score of the trials."
+@click.option(
+    "--metric",
+    cls=Option,
+    default=Metric.text,
+    callback=_check_metric,
+    help="With --classify: the score of the trials: accuracy, macro_f1, f1, f1:LABEL, precision_at_recall:0.8 or "
+    "recall_at_precision:0.8. The last two may end with :LABEL, too.",
 )
 @options.rare_option("--held-out", type=FILE, help="With --classify: score the trials on these texts with labels.")
 @options.number_option(
@@ -364,16 +374,16 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_options(ReadingOptions, given)
+    seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     label_names = ("metric", "held_out", "folds", *options_of(LabelOptions))
     if classify:
-        others = ("questions", "pairs", "max_size", "phrases", "views", "resume", "ignore_memory")
+        others = ("questions", "pairs", "max_size", "phrases", "views", "ignore_memory")
         no_effect = (*others, *(options_of(Settings).keys() - options.CLASSIFIER_SETTINGS), *options.SETTING_FLAGS)
         options.refuse_together("--classify", (*no_effect, "cache", "item", "session", "order"))
-        return _tune_classifier(corpus, output, chosen | reading, given, force, progress)
+        return _tune_classifier(corpus, output, chosen | reading, given, resume, force, progress)
     options.refuse_without("--classify", label_names)
     given = {name: value for name, value in given.items() if name not in label_names}
     settings = options.chosen_settings(given, tuning.values_to_try(chosen))
-    tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     output = output or default_output(settings, given["views"])
     given["views"] = one_view_for_fasttext(given["views"] or ViewOptions.views, output)
     config, state = output.with_suffix(".toml"), output.with_suffix(".tune.json")
@@ -383,23 +393,9 @@ def tune(
     for name, value in {"corpus": list(corpus), "output": str(output), "phrases": phrases}.items():
         toml_line(config, name, value)  # raises W2VError now, and not after the trials, for a name that is not UTF-8
     _prepare_trials_file(state, resume, force, inputs)
-    try:
-        result = tuning.tune(
-            files,
-            questions=questions,
-            pairs=pairs,
-            phrases=phrases or False,
-            state=state,
-            on_trial=None if progress.quiet else print_trial,
-            progress=progress,
-            **{name: given[name] for name in ("time", "max_size", "ignore_memory", "views")},
-            **reading,
-            **chosen,
-        )
-    except Stopped as stopped:
-        if state.exists():
-            stopped.add_note("to resume, repeat the command with --resume")
-        raise
+    search = partial(tuning.tune, files, questions=questions, pairs=pairs, phrases=phrases or False)
+    more = {name: given[name] for name in ("time", "max_size", "ignore_memory", "views")}
+    result = _search(search, state, progress, **more, **reading, **chosen)
     model = result.model
     used = RunConfig(
         corpus=corpus,
@@ -426,38 +422,40 @@ def _tune_classifier(
     output: Path | None,
     chosen: dict[str, Any],
     given: Mapping[str, Any],
+    resume: bool,
     force: bool,
     progress: ProgressPrinter,
 ) -> Result:
     """Tune a classifier, save it, and return the result of the command with the `w2v classify` that repeats it."""
     output = output or OUTPUT.with_suffix(MODEL_SUFFIX)
     train, held_out = options.corpus_of(corpus), given["held_out"] and options.corpus_of([str(given["held_out"])])
-    outputs.check_model(output, force, map(Path, train.files + (held_out.files if held_out else [])), "with -o")
+    state, inputs = output.with_suffix(".tune.json"), [*map(Path, train.files + (held_out.files if held_out else []))]
+    outputs.check_model(output, force, inputs, "with -o")
     options.check_classifier_output(output)
+    _prepare_trials_file(state, resume, force, inputs)
     labels, reading = (options.given_options(kind, given) for kind in (LabelOptions, ReadingOptions))
     how, fixed = (LabelOptions(**labels), ReadingOptions(**reading)), labels | chosen
+    texts = read_labelled(train, *how)
+    search = partial(tune_classifier, *texts, held_out=read_labelled(held_out, *how) if held_out else None)
+    more = {name: given[name] for name in ("metric", "folds", "time")}
     not_passed_on = ("labels", "column", "encoding", "errors")  # read_labelled has used them
-    result = tune_classifier(
-        *read_labelled(train, *how),
-        held_out=read_labelled(held_out, *how) if held_out else None,
-        on_trial=None if progress.quiet else print_label_trial,
-        progress=progress,
-        metric=given["metric"],
-        folds=given["folds"],
-        time=given["time"],
-        **{name: value for name, value in fixed.items() if name not in not_passed_on},
-    )
+    more |= {name: value for name, value in fixed.items() if name not in not_passed_on}
+    result = _search(search, state, progress, **more)
     outputs.save([(output, outputs.saver(result.model))], force)
     words = options.as_words(fixed | result.changed, LabelOptions, ReadingOptions, Settings)
-    return {
-        "output": str(output),
-        "trials": len(result.trials),
-        "metric": given["metric"],
-        "score": result.score,
-        "default_score": result.default_score,
-        "changed_settings": result.changed,
-        "command": join_command(["w2v", "classify", *corpus, *words]),
-    }
+    figures = {"output": str(output), "state": str(state), "trials": result.trials, "metric": given["metric"]}
+    figures |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
+    return figures | {"seconds": result.seconds, "command": join_command(["w2v", "classify", *corpus, *words])}
+
+
+def _search(search: Callable[..., Tuned], state: Path, progress: ProgressPrinter, **given: Any) -> Tuned:
+    """Run a search that stores its trials in a file. If it is stopped, say how to resume it."""
+    try:
+        return search(state=state, on_trial=None if progress.quiet else print_trial, progress=progress, **given)
+    except Stopped as stopped:
+        if state.exists():
+            stopped.add_note("to resume, repeat the command with --resume")
+        raise
 
 
 def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Path]) -> None:
