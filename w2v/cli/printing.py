@@ -435,6 +435,12 @@ def print_perplexity(result: Perplexity) -> None:
             ("skipped", f"{pluralise(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
+    guess = "a guess among all words" if result.perplexity > result.vocabulary_size else "word frequencies only"
+    if result.perplexity > min(result.vocabulary_size, result.unigram_perplexity):
+        print_line(
+            f"worse than {guess}: the model is too sure of its predictions. It has learnt too long from too little "
+            "text, or this text is of another kind. Its vectors may still be good: w2v evaluate --held-out tests them"
+        )
     if skipped := result.skipped:
         print_line(
             "perplexities are comparable only between models of the same vocabulary: "

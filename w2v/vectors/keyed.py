@@ -468,15 +468,17 @@ class HasWordVectors(Protocol):
 def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
     """Return the word vectors of a model, or the argument itself if it is vectors.
 
-    The vectors of `w2v.gensim` are converted. The result shares their memory.
+    The vectors of `w2v.gensim` and of gensim are converted. The result shares their memory.
 
     Raises:
         W2VError: If the argument is anything else, such as a path.
     """
-    vectors = getattr(model, "wv", model)
+    vectors: Any = getattr(model, "wv", model)
     if hasattr(vectors, "to_vector_file"):
         return to_keyed_vectors(vectors.to_vector_file())
     if not hasattr(vectors, "words_in"):
+        if hasattr(vectors, "index_to_key"):  # gensim's
+            return KeyedVectors(vectors.index_to_key, vectors.vectors, vectors.expandos.get("count"))
         raise W2VError(f"{model!r:.60} is not a model: give one, such as w2v.load('model.bin')")
     return cast(KeyedVectors, vectors)
 
