@@ -4,6 +4,7 @@ Set W2V_BUILD to checked, sanitize or thread for builds that detect errors at ru
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -36,6 +37,10 @@ STRIP = [] if VARIANT else ["-Wl,-x" if PLATFORM.startswith("macosx") else "-s"]
 # A wheel works with Python 3.11 and all later versions, because it uses the limited API. Free-threaded Pythons do not
 # support this API. A build in place works only with the Python that runs this file.
 LIMITED = "bdist_wheel" in sys.argv and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+COMPILER = os.environ.get("CC") or sysconfig.get_config_var("CC") or ""
+if COMPILER and {"bdist_wheel", "build_ext", "editable_wheel"} & {*sys.argv} and not shutil.which(COMPILER.split()[0]):
+    sys.exit(f"w2v needs a C compiler: {COMPILER.split()[0]} is not installed; on Debian and Ubuntu: apt install gcc")
 
 
 def extension(name: str, *sources: str, depends: Sequence[str] = ()) -> Extension:

@@ -123,3 +123,9 @@ def test_a_page_replaces_a_file_only_if_asked(tmp_path: Path) -> None:
     assert path.read_text() == "old"
     page.save(path, force=True)
     assert path.read_text() == "<p>new</p>"
+
+
+def test_results_of_evaluate_are_one_table() -> None:
+    shown = w2v.evaluate(w2v.KeyedVectors(["a", "b"], np.eye(2)))._repr_html_()  # type: ignore[attr-defined]
+    assert shown.count("<th>measure</th>") == 1
+    assert "bundled questions" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import itertools
 import math
@@ -13,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from w2v.errors import W2VError
+from w2v.errors import W2VError, pluralise
 from w2v.system.files import (
     BYTE_ORDER_MARK,
     DOCUMENT,
@@ -30,6 +31,7 @@ from w2v.system.files import (
 )
 
 HEAD_BYTES = 1 << 20  # bytes to inspect at the start of a file
+MIN_TEXT_BYTES = 64  # at least this many bytes at the start of vectors look like text only if they are text
 HEAD_LINES = 16  # lines to inspect for the number of columns
 MAX_LINE_BYTES = 1 << 24
 LAYOUT_LINES = 20  # lines to inspect for the layout of a file of word pairs
@@ -39,6 +41,15 @@ SENTENCE_END_WORD = b"</s>"  # the entry for sentence ends in a vocabulary file
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n")
 _BLANKS = re.compile(rb"[ \t\r]+")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_WORD = re.compile(rb"\s*([^\s,;|]+\s*[,;|]|\S+)")  # the word of a row, with the comma after it, if any
+_WRITTEN_NUMBERS = re.compile(rb"[-+0-9.,:;|eE\[\](){}\s]*[0-9][-+0-9.,:;|eE\[\](){}\s]*")
+# Patterns of numbers that w2v does not read, what they look like, and what to do; the first that matches counts.
+_LOOKS = {
+    rb"[\[\](){}]": "brackets, like a Python list: leave them out",
+    rb"[0-9]:": "pairs of an index and a value, like a sparse vector: write all values, without indexes",
+    rb"(?:^|\s)[-+]?[0-9]*,[0-9]+(?:[eE][-+]?[0-9]+)?(?:\s|$)": "decimal commas: replace them with points",
+    rb"[,;|]": "commas or other separators: separate numbers by spaces",
+}
 _DECIMAL_COMMA = re.compile(r"([+-]?[0-9]*),([0-9]+)")
 
 
@@ -319,29 +330,62 @@ def recognise_layout(path: PathLike, head: bytes) -> Layout:
     header = _HEADER.match(head, mark)
     start = header.end() if header else mark
     *lines, last = head[start:].split(b"\n", HEAD_LINES)
-    numbers = [_count_numbers(line) for line in lines or [last] if line.strip()]
+    shown = [line for line in lines or [last] if line.strip()]
+    numbers = list(map(_count_numbers, shown))
     usual = Counter(numbers).most_common(1)[0][0] if numbers else 0  # the most common number of columns
     is_text = not _NOT_TEXT.search((lines or [last])[0]) and b"\0" not in head
     first_line_is_whole = bool(lines) or len(head) < HEAD_BYTES
-    if not header:
+    rows, columns = (int(header[1]), int(header[2])) if header else (None, 0)
+    if is_text and shown and usual < max(2, columns) and all(map(look_of_row, shown[1:] or shown)):
+        row = next(row for row, line in enumerate(shown) if look_of_row(line))
+        raise W2VError(f"{path}: row {row + 1} {describe_row(shown[row], columns)}")
+    if rows is None:
         if is_text and not usual:
             raise wrong_kind_error(path, "text", "model")
         if not (is_text and first_line_is_whole):
             raise W2VError(f"{path}: not a vector file: it begins with {head[:24]!r}")
-        if all(b"\t" in line and _is_number(line.split(b"\t", 1)[0]) for line in lines or [last] if line.strip()):
+        if all(b"\t" in line and _is_number(line.split(b"\t", 1)[0]) for line in shown):
             raise W2VError(
                 f"{path}: it has vectors but no words (w2v encode writes such files): if you have the words, write "
                 "them, one per line, to NAME.metadata.tsv next to NAME.tsv"
             )
         return Layout("text", None, usual, start)
-    rows, columns = int(header[1]), int(header[2])
     if not rows or not columns:
         raise W2VError(f"{path}: no vectors: its header says {rows} rows of {columns} values")
-    if usual != columns and (not is_text or (first_line_is_whole and 2 * usual < columns)):
-        return Layout("binary", rows, columns, start)
-    if usual != columns and lines:
-        raise W2VError(f"{path}: wrong header: it says {columns} values per row, but the rows have {usual}")
-    return Layout("text", rows, columns, start)
+    if usual == columns:
+        return Layout("text", rows, columns, start)
+    if not (is_text and _is_long_text(head[start:])):
+        if not is_text or (first_line_is_whole and 2 * usual < columns):
+            return Layout("binary", rows, columns, start)
+        if not lines:
+            return Layout("text", rows, columns, start)
+    if not usual:
+        raise W2VError(f"{path}: row 1 {describe_row(shown[0], columns)}")
+    raise W2VError(f"{path}: wrong header: it says {columns} values per row, but the rows have {usual}")
+
+
+def _is_long_text(data: bytes) -> bool:
+    """Return True for UTF-8 text. Short binary data can look like text by chance, so it must have MIN_TEXT_BYTES."""
+    if len(data) < MIN_TEXT_BYTES or _NOT_TEXT.search(data):
+        return False
+    with suppress(UnicodeDecodeError):
+        return bool(codecs.getincrementaldecoder("utf-8")().decode(data))  # the last character may be truncated
+    return False
+
+
+def look_of_row(line: bytes) -> str:
+    """Return what is wrong with a row whose numbers are written in another way than with points and spaces, or ""."""
+    numbers = _WORD.sub(b"", line, count=1)
+    if not _WRITTEN_NUMBERS.fullmatch(numbers):
+        return ""
+    return next((look for pattern, look in _LOOKS.items() if re.search(pattern, numbers)), "")
+
+
+def describe_row(line: bytes, columns: int) -> str:
+    """Return the end of a message about a row of text that is not a word and numbers; `columns` may be 0."""
+    look = look_of_row(line)
+    expected = pluralise(columns, "number") if columns else "numbers"
+    return f"is not a word and {expected}: {line.decode(errors='replace')[:60]!r}" + f" has {look}" * bool(look)
 
 
 def _count_numbers(line: bytes) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from w2v.errors import printable
 from w2v.system.files import PathLike, atomic_write
+
+Item = TypeVar("Item")
 
 MAX_CHARACTERS = 200  # length of a value in a table
 MAX_ITEMS = 10  # items shown of a list
@@ -70,6 +72,13 @@ class Result:
         """Return a table with one row per field. A list of dataclasses becomes a nested table."""
         names = [field.name for field in fields(cast(Any, self))]  # subclasses are dataclasses
         return html_table([(name.replace("_", " "), _value(getattr(self, name))) for name in names])
+
+
+class ResultList(list[Item]):
+    """A list of results, which notebooks show as one table."""
+
+    def _repr_html_(self) -> object:
+        return _value(self)
 
 
 def _value(value: object) -> object:

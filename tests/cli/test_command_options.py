@@ -490,6 +490,13 @@ CALLS = [
     ),
     Call(
         "convert",
+        "cli.commands.vectors:read",
+        "old.bin new.txt",
+        {"encoding": "utf-8"},
+        {"--encoding cp1251": {"encoding": "cp1251"}},
+    ),
+    Call(
+        "convert",
         "vectors.reduce:reduce_file",
         "old.bin new.safetensors",
         {"max_vocab": None, "words": None, "dims": None, "storage": None},
@@ -687,7 +694,7 @@ CALLS = [
             ("encode", "vectors", "load", "old.bin text -o new.npy"),
             ("recommend", "vectors", "load", "old.bin text"),
             ("info", "vectors", "load", "old.bin"),
-            ("convert", "vectors", "registry.read", "old.bin new.txt"),
+            ("convert", "vectors", "read", "old.bin new.txt"),
             ("combine", "vectors", "load", "old.bin old.bin -o new.bin"),
             ("align", "change", "load", "old.bin old.bin -o new"),
             ("evaluate", "evaluation", "load", "old.bin"),

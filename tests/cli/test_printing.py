@@ -57,7 +57,7 @@ RANK = EffectiveRank(
 )
 PERPLEXITY = Perplexity(
     perplexity=1234.567, cross_entropy_bits=10.26979, unigram_perplexity=2345.678, perplexity_as_trained=3456.789,
-    tokens=3000, predictions=1, skipped=1000,
+    tokens=3000, predictions=1, skipped=1000, vocabulary_size=2000,
 )  # fmt: skip
 CODES = CodeLengths(
     vocabulary_size=2000, tokens=30_000, entropy_bits=1.2345, huffman_speed_up=1.5,
@@ -276,6 +276,19 @@ perplexities are comparable only between models of the same vocabulary: 25.0% of
 with more words has to predict some of them
 """,
             id="perplexity",
+        ),
+        pytest.param(
+            lambda: printing.print_perplexity(replace(PERPLEXITY, perplexity=2000.01, skipped=0)),
+            """\
+perplexity             2,000.01, 10.2698 bits a prediction
+unigram perplexity     2,345.68, from word frequencies only
+perplexity as trained  3,456.79, with subsampling
+predicted              3,000 words in 1 prediction
+skipped                0 words not in the vocabulary
+worse than a guess among all words: the model is too sure of its predictions. It has learnt too long from too little \
+text, or this text is of another kind. Its vectors may still be good: w2v evaluate --held-out tests them
+""",
+            id="perplexity of a bad model",
         ),
         pytest.param(
             lambda: printing.print_code_lengths(CODES),

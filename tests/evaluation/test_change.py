@@ -150,7 +150,7 @@ def test_a_baseline_of_one_text_or_of_larger_texts_gives_a_warning(caplog: pytes
         assert "have 3.0 times as many words as" in caplog.messages[0]
 
 
-def test_words_are_compared_within_the_limits() -> None:
+def test_words_are_compared_within_the_limits(caplog: pytest.LogCaptureFixture) -> None:
     first, second = noisy_model(1), noisy_model(2)
     assert change(first, second, restrict_vocab=100).compared == 100
     frequent = int((np.minimum(first.counts, second.counts) >= 1000).sum())  # type: ignore[type-var]
@@ -162,7 +162,9 @@ def test_words_are_compared_within_the_limits() -> None:
     with pytest.raises(w2v.W2VError, match=r"the models share 0 words, 1000000 times or more in each text: at least 2"):
         change(first, second, min_count=1_000_000)
     with pytest.raises(w2v.UnknownWordError, match="not in the vocabulary of the first model: 'new'"):
-        change(first, second, words=["w1", "new"])
+        change(first, second, words=["new"])
+    assert [each.word for each in change(first, second, words=["w1", "new", "w2"]).words] == ["w1", "w2"]
+    assert "not in the vocabulary of the first model: 'new'" in caplog.text
     with pytest.raises(w2v.W2VError, match="a list of words is needed, not the string 'w1'"):
         change(first, second, words="w1")
 

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import w2v
 from tests.helpers import FINITE, assert_memory_grows, assert_refused, assert_same_content, make_content, memory_of
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import _formats, row_blocks, word2vec
@@ -174,6 +176,31 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
     assert_memory_grows(*found, 0)
 
 
+def test_first_row_of_a_repeated_word_can_be_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"4 2\ncaf\xe9 1 2\nb 3 4\ncaf\xe8 5 6\nb 7 8\n")
+    for errors, word in (("replace", "caf\ufffd"), ("ignore", "caf")):
+        content = read(path, errors=cast("Any", errors))
+        assert (content.words.tolist(), content.vectors.tolist()) == ([word, "b"], [[1, 2], [3, 4]])
+        left_out = f"2 rows left out, because an earlier row has the same word, such as {word!r} in row 3"
+        assert left_out in caplog.messages[-1]
+
+
+@pytest.mark.parametrize("encoding", ["cp1251", "gbk", "shift_jis"])
+def test_words_in_another_encoding_are_read(tmp_path: Path, encoding: str) -> None:
+    words, path = ["слово", "и"], tmp_path / "vectors"
+    for rows in ((b" 1 2\n", b" 3 4\n"), (struct.pack("<c2f", b" ", 1, 2), struct.pack("<c2f", b" ", 3, 4))):
+        path.write_bytes(b"2 2\n" + words[0].encode(encoding) + rows[0] + words[1].encode(encoding) + rows[1])
+        vectors = w2v.load(path, encoding=encoding)
+        assert (list(vectors.index_to_key), vectors.vectors.tolist()) == (words, [[1, 2], [3, 4]])
+        with pytest.raises(W2VError, match=r"not valid UTF-8: w2v convert --encoding"):
+            w2v.load(path)
+    with pytest.raises(W2VError, match="is not ascii"):
+        w2v.load(path, encoding="ascii")
+    with pytest.raises(SettingsError, match="not known to Python"):
+        w2v.load(path, encoding="cp999")
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -194,7 +221,7 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
         (b"2 2\na 1 2\nb nan 4\n", "row 2 ('b') holds NaN"),
         (b"2 2\na 1 -Infinity\nb 3 4\n", "row 1 ('a') holds NaN"),
         (b"2 2\na 1 2\nb 3 1e39\n", "row 2 ('b') holds NaN"),
-        (b"2 2\na 1 2\na 3 4\n", "'a' appears twice, in rows 1 and 2"),
+        (b"2 2\na 1 2\na 3 4\n", "'a' appears twice, in rows 1 and 2: to keep the first row of each word, give --err"),
         (b"2 2\na 1 2\n\xff 3 4\n", '(errors=) "replace"'),
         (b"2 1\n\xc3 1\n\xa9 2\n", '(errors=) "replace"'),  # a character split between two words
         (b"2 2\na 1 2\nb 3", "truncated, or its header is wrong: 1 of 2 rows"),
@@ -206,6 +233,16 @@ def test_wrong_headers_are_refused_in_little_memory(tmp_path: Path, kind: str, h
         (b"\n5 5\n\v\n", "words and their counts, not a model"),
         (b"2 2\na 1 2\nb 3 4\nc 5 6\n", "declares 2 rows, but more follow"),
         (b"2 2\na 1 2 3\nb 3 4 5\n", "says 2 values per row, but the rows have 3"),
+        (b"2 2\na 0,5 -1\nb 1,5 2\n", "row 1 is not a word and 2 numbers: 'a 0,5 -1' has decimal commas: replace"),
+        (b"a 0,5 -1,5e-3\nb 1,5 2\n", "row 1 is not a word and numbers: 'a 0,5 -1,5e-3' has decimal commas"),
+        (b"2 9\na 0:0.5 7:0.25\nb 1:1\n", "has pairs of an index and a value, like a sparse vector"),
+        (b"2 2\na [0.1 0.2]\nb [1 2]\n", "has brackets"),
+        (b"a [0.1, 0.2]\nb [1, 2]\n", "has brackets"),
+        (b"word,x,y\na,0.1,0.2\nb,1,2\n", "row 2 is not a word and numbers: 'a,0.1,0.2' has commas"),
+        (b"a 0.1, 0.2, 3\nb 1, 2, 3\n", "has commas or other separators"),
+        (b"2 2\na 1 2\nb 3,5 4\n", "row 2 is not a word and 2 numbers: 'b 3,5 4' has decimal commas"),
+        (b"2 20\nsome words without numbers\n" + b"and more words\n" * 9, "row 1 is not a word and 20 numbers: 'some"),
+        (b"2 90\n" + b"word 1 2 3 4 5 6 7 8 9\n" * 9, "says 90 values per row, but the rows have 9"),
         (b"2 1\na " + struct.pack("<f", np.nan) + b"b " + struct.pack("<f", 1), "row 1 ('a') holds NaN"),
     ],
 )
@@ -218,9 +255,6 @@ def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:
     path.write_bytes(b"2 1\na\xff 1\nb\xc3 2\n")
     assert list(read(path, errors="replace").words) == ["a\ufffd", "b\ufffd"]
     assert list(read(path, errors="ignore").words) == ["a", "b"]
-    path.write_bytes(b"2 1\na\xff 1\na 2\n")
-    with pytest.raises(W2VError, match="twice"):
-        read(path, errors="ignore")
 
 
 @pytest.mark.parametrize("extension", ["txt.gz", "bin.gz"])

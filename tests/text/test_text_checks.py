@@ -1,8 +1,12 @@
 """Advice about texts that are small or not preprocessed, and no advice about other texts."""
 
+import re
+import subprocess
+import textwrap
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -80,6 +84,50 @@ def test_text_without_spaces_gets_advice(text: str, tmp_path: Path) -> None:
     for options in ({"tokenize": "words"}, {"tokenize": "words+punctuation"}):
         (line,) = advice(DOCUMENT.format(text), path, strip_markup=True, **options)
         assert "% of the words in Chinese, Japanese or Thai are single characters, because --tokenize words" in line
+
+
+def test_wrapped_lines_get_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
+    random = Random(1)
+    lines = [" ".join(random.choices(PLAIN.split(), k=random.randrange(5, 300))) for _ in range(60)]
+    assert advice("\n".join(lines), tmp_path / "text") == []
+    (line,) = advice("\n\n".join(map(textwrap.fill, lines)), tmp_path / "text")
+    assert line.startswith("lines seem to be wrapped")
+    assert "awk -v RS= '{$1 = $1} 1' TEXT" in line
+    joined = subprocess.check_output(["awk", "-v", "RS=", "{$1 = $1} 1", tmp_path / "text"], text=True)
+    assert joined == "\n".join(lines) + "\n"
+
+
+CONLLU = "# text = Dogs bark\n1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\n2\tbark\tbark\tVERB\t_\t_\t0\t_\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PLAIN.replace(" ", "\xa0"), "a space inside that is not an ASCII space"),
+        (PLAIN.replace(" ", "\u200b"), "a space inside that is not an ASCII space"),
+        (PLAIN.replace(" ", "\u3000"), "--tokenize words"),
+        (">chr1 test\n" + 9 * ("GATTACAN" * 8 + "\n"), "like a FASTA file: leave out the records' names"),
+        (CONLLU, "features in CoNLL-U, such as 'Number=Plur': extract the words with awk"),
+        (
+            "1\n00:00:01,000 --> 00:00:02,500\nwhat a day\n\n",
+            "subtitles, such as '00:00:01,000': extract the words with",
+        ),
+        ("the/DT dog/NN barks/VBZ ./.\n", "a tag after the word, such as 'the/DT': extract the words with sed"),
+        ("the_DT dog_NN barks_VBZ ._.\n", "a tag after the word, such as 'the_DT': extract the words with sed"),
+    ],
+)
+def test_other_formats_get_one_line_of_advice(text: str, expected: str, tmp_path: Path) -> None:
+    (line,) = advice(text, tmp_path / "text")
+    assert expected in line
+    if command := re.search("extract the words with (.*) TEXT", line):
+        words = subprocess.check_output(f"{command[1]} {tmp_path / 'text'}", shell=True, text=True)
+        assert words.split() in (["Dogs", "bark"], ["what", "a", "day"], ["the", "dog", "barks", "."])
+
+
+def test_capitals_without_other_letters_get_no_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_checks, "SMALL_TEXT", 0)
+    assert advice("GATT ACAG TTAC ACGN\n", tmp_path / "text") == []
 
 
 @pytest.mark.parametrize("text", [*SEGMENTED, " ".join(CHINESE.removesuffix("。\n")) + "\n"])

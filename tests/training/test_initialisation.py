@@ -34,13 +34,28 @@ def test_vocab_old_keeps_rows_counts_and_tree(sample: Path, options: dict[str, A
     again = w2v.train(sample, continue_from=model, epochs=2)
     assert again.vocabulary.words == model.vocabulary.words
     np.testing.assert_array_equal(again.vocabulary.counts, model.vocabulary.counts)
-    assert again.settings.as_dict() == model.settings.as_dict() | {"epochs": 2}
+    alpha = min(0.01, model.settings.start_alpha)
+    assert again.settings.as_dict() == model.settings.as_dict() | {
+        "epochs": 2, "alpha": alpha, "min_alpha": alpha * 1e-4
+    }  # fmt: skip
     for name, tensor in model.views["words"].loss.tensors.items():
         np.testing.assert_array_equal(again.views["words"].loss.tensors[name], tensor)
     assert again.metrics["loss"][0] < model.metrics["loss"][0]  # the learnt matrices are still there
     nearly_unchanged = w2v.train(NEW_TEXT, continue_from=model, alpha=1e-6, sample=0)
     np.testing.assert_allclose(nearly_unchanged.views["words"].inputs, model.views["words"].inputs, atol=1e-3)
     np.testing.assert_allclose(nearly_unchanged.views["words"].outputs, model.views["words"].outputs, atol=1e-3)
+
+
+def test_high_alpha_for_a_smaller_text_gets_a_warning(
+    base_model: w2v.Model, sample: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    again = w2v.train(NEW_TEXT, continue_from=base_model, min_alpha=0.005)
+    assert (again.settings.alpha, again.settings.min_alpha) == (0.01, 0.005)
+    w2v.train(sample, continue_from=base_model, alpha=0.02, epochs=1)
+    assert not any("it forgets" in line for line in caplog.messages)
+    w2v.train(NEW_TEXT, continue_from=base_model, alpha=0.02)
+    assert "words: with alpha 0.02 it forgets them; leave out alpha" in caplog.text
+    assert w2v.train(NEW_TEXT, continue_from=again).settings.alpha == 0.01
 
 
 @pytest.mark.parametrize("loss", ["ns", "nce", "sampled", "softmax"])

@@ -200,7 +200,7 @@ def test_command_shows_perplexity_and_counts_skipped_words(model: Path, sample: 
     found = run_json("perplexity", model, tmp_path / "held.txt")
     assert list(found) == [
         "perplexity", "cross_entropy_bits", "unigram_perplexity", "perplexity_as_trained", "tokens", "predictions",
-        "skipped",
+        "skipped", "vocabulary_size",
     ]  # fmt: skip
     assert found["perplexity"] == pytest.approx(2 ** found["cross_entropy_bits"])
     assert found == vars(w2v.perplexity(w2v.Model.load(model), [line.split() for line in text.decode().split("\n")]))

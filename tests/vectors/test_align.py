@@ -123,6 +123,14 @@ def test_a_dictionary_aligns_two_languages() -> None:
     assert found.fits[0].translation == Translation(10, 300, [1, 1], [1, 1])
 
 
+def test_a_dictionary_in_the_other_order_is_refused() -> None:
+    one, other, dictionary = two_languages(noise=0)
+    swapped = [*((word, other) for other, word in dictionary[:100]), ("w101", "v101")]
+    with pytest.raises(w2v.W2VError, match=r"101 pairs in .*, 1 with .*, 100 in the other order: swap the models"):
+        align([one, other], dictionary=swapped)
+    assert align([one, other], dictionary=[*dictionary, ("w1", "unknown")]).fits[0].pairs == 301
+
+
 @pytest.mark.parametrize("restrict_vocab", [300, 120])
 def test_precision_of_translations_matches_the_definition(restrict_vocab: int) -> None:
     one, other, dictionary = two_languages(noise=0.8)
@@ -257,7 +265,8 @@ def test_command_reads_anchors_and_dictionaries(tmp_path: Path) -> None:
     found = run_json("align", one, two, "-o", tmp_path / "b", *options)["fits"][0]
     assert (found["anchors"], found["held_out"], found["translation"]["candidates"]) == (99, 9, 250)
     shown = run("align", one, two, "-o", tmp_path / "c", *options).stdout
-    assert "\nCSLS          100.0%       100.0%\ntranslations of" in shown
+    assert "\nCSLS     100.0% (67.6% to 100.0%)  100.0% (67.6% to 100.0%)\ntranslations of" in shown
+    assert "99 of the 99 pairs have both words in the models\n" in shown
     shown = run("align", one, two, "-o", tmp_path / "e", "--dictionary", dictionary, "--restrict-vocab", 1).stdout
     assert "no held-out word has a translation among the most frequent words: raise --restrict-vocab" in shown
     few = tmp_path / "few.txt"

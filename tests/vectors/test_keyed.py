@@ -275,6 +275,12 @@ def test_limit_reads_the_first_words_without_a_header(tmp_path: Path) -> None:
     assert load(tmp_path / "glove.txt", limit=2).vectors.tolist() == [[1, 2], [3, 4]]
 
 
+def test_vectors_of_gensim_are_models() -> None:
+    theirs = pytest.importorskip("gensim.models.keyedvectors").KeyedVectors(2)
+    theirs.add_vectors(["a", "b"], np.eye(2))
+    assert w2v.compare(theirs, KeyedVectors(["b", "a", "c"], np.eye(3))).shared == 2
+
+
 def test_paths_and_plain_vectors_are_refused_as_models(model: Path) -> None:
     for call in (w2v.analogies, w2v.word_pairs, w2v.evaluate, lambda path: w2v.compare(path, path)):
         with pytest.raises(w2v.W2VError, match=r" is not a model: give one, such as w2v.load"):

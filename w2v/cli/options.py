@@ -316,7 +316,7 @@ ERRORS = choice_option(
     cls=Option,
     choices=Errors,
     default=ReadingOptions.errors,
-    help="What to do with words that are not UTF-8.",
+    help="What to do with words that are not UTF-8. replace and ignore also leave out repeated words.",
 )
 RESTRICT_VOCAB = number_option(
     "--restrict-vocab",

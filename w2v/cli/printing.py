@@ -18,6 +18,7 @@ import numpy as np
 from w2v.cli.console import say
 from w2v.display import format_value
 from w2v.errors import malformed_lines, pluralise, printable
+from w2v.evaluation.labels import wilson_interval
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
@@ -341,9 +342,14 @@ def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[F
     ]
     print_table(rows, ("model", "anchors", "mean cosine", "held out", "their mean cosine"))
     for fit in fits:
+        if fit.pairs:
+            print_line(f"{fit.anchors:,} of the {pluralise(fit.pairs, 'pair')} have both words in the models")
         if found := fit.translation:
-            precisions = [("nearest", *map(percent, found.nearest)), ("CSLS", *map(percent, found.csls))]
-            print_table(precisions, ("search", "precision@1", "precision@5"))
+            precisions = [
+                (name, *(_with_interval(share, found.words) for share in shares))
+                for name, shares in (("nearest", found.nearest), ("CSLS", found.csls))
+            ]
+            print_table(precisions, ("search", "precision@1 (95 %)", "precision@5 (95 %)"))
             print_line(
                 f"translations of {pluralise(found.words, 'held-out word')}, searched in {found.candidates:,} words"
             )
@@ -351,6 +357,12 @@ def print_fits(names: Sequence[str], references: Sequence[str], fits: Sequence[F
             print_line("too few pairs to hold some out and translate them: give at least 10")
         elif with_dictionary:
             print_line("no held-out word has a translation among the most frequent words: raise --restrict-vocab")
+
+
+def _with_interval(share: float, trials: int) -> str:
+    """Return a share and its 95 % confidence interval as percentages."""
+    low, high = wilson_interval(round(share * trials), trials)
+    return f"{percent(share)} ({percent(low)} to {percent(high)})"
 
 
 def _cosine(fit: Fit) -> str:
@@ -412,6 +424,12 @@ def print_perplexity(result: Perplexity) -> None:
             ("skipped", f"{pluralise(result.skipped, 'word')} not in the vocabulary"),
         ]
     )
+    guess = "a guess among all words" if result.perplexity > result.vocabulary_size else "word frequencies only"
+    if result.perplexity > min(result.vocabulary_size, result.unigram_perplexity):
+        print_line(
+            f"worse than {guess}: the model is too sure of its predictions. It has learnt too long from too little "
+            "text, or this text is of another kind. Its vectors may still be good: w2v evaluate --held-out tests them"
+        )
     if skipped := result.skipped:
         print_line(
             "perplexities are comparable only between models of the same vocabulary: "

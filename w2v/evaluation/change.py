@@ -186,7 +186,7 @@ def change(
         progress: Called in the phase "compare".
 
     Raises:
-        UnknownWordError: If a word is not in one of the models.
+        UnknownWordError: If all words are missing in one of the models. If only some are, a warning names them.
         SettingsError: If an option is impossible, or if min_count is given and a model has no counts.
         W2VError: If models have no coordinate system in common and their vectors differ in size, if fewer than two
             words are left to compare, if a word is rarer than the limits, or if the baseline is aligned in another way.
@@ -220,7 +220,8 @@ def change(
         _check_baseline(pair, noise)
     compared = [pair.models[0].index_to_key[row] for row in pair.rows[0].tolist()]
     position = {str(word): number for number, word in enumerate(compared)}  # a number may be asked for as text
-    _check_words(asked or (), pair.models, position, limits)
+    if asked:
+        asked = _check_words(asked, pair.models, position, limits)
     found = {name: _assess(pair, noise, name) for name in get_args(Measure)}
     if asked is None:
         shown = sorted(range(len(compared)), key=lambda at: -found[measure][at].z)[:topn]
@@ -351,12 +352,21 @@ def _check_baseline(pair: _Pair, noise: _Pair) -> None:
 
 def _check_words(
     words: Iterable[str], models: Sequence[KeyedVectors], position: dict[str, int], limits: _Limits
-) -> None:
-    """Raise UnknownWordError or W2VError for a word that is not compared."""
+) -> list[str]:
+    """Return the words that are compared. Log a warning for other words, or raise UnknownWordError if none is left.
+
+    Raises:
+        W2VError: A known word is not compared, because it is rare.
+    """
+    known = list(words)
     for model, name in zip(models, ("the first model", "the second model"), strict=True):
-        if unknown := [word for word in words if not model.is_known(word)]:
-            raise UnknownWordError(unknown, model.key_to_index, name)
-    for word in words:
+        if unknown := [word for word in known if not model.is_known(word)]:
+            error = UnknownWordError(unknown, model.key_to_index, name)
+            known = [word for word in known if model.is_known(word)]
+            if not known:
+                raise error
+            log.warning("%s", error)
+    for word in known:
         if str(word) not in position:
             key = int(word) if models[0].header.key_type == "int" else word
             counts = [int(model.counts[model.key_to_index[key]]) for model in models if model.counts is not None]
@@ -366,6 +376,7 @@ def _check_words(
                 f"{word!r}{often} is rarer than the limits, {limit}restrict_vocab {limits.restrict_vocab}: its "
                 "distance is mostly noise, but you may change the limits"
             )
+    return known
 
 
 def _assess(pair: _Pair, noise: _Pair | None, measure: Measure) -> list[Distance]:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.display import Result
+from w2v.display import Result, ResultList
 from w2v.errors import SettingsError, W2VError, malformed_lines, pluralise
 from w2v.evaluation.analogies import Questions, answer_questions
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
@@ -155,7 +155,7 @@ def evaluate(
     meter = Meter(progress, "evaluate")
     total = 4 + len(questions) + 2 * len(pairs) + (held_out is not None)
     vectors = [vectors_of(model) for model in models]
-    results: list[EvaluationResult] = []
+    results: list[EvaluationResult] = ResultList()
 
     def add_result(name: str, measure: str, item_scores: list[ItemScores], statistic: Statistic) -> None:
         results.append(EvaluationResult(name, measure, _scores(item_scores, statistic, seed)))

@@ -12,6 +12,7 @@ from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import NGRAM_TENSORS, VectorFile, check_content, validate
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike
+from w2v.text.encodings import UTF_8
 
 Matches = Callable[[PathLike, bytes], bool]
 EVERYTHING = ("*",)
@@ -73,13 +74,14 @@ class Format:
         errors: Errors | None = "strict",
         limit: int | None = None,
         progress: Report | None = None,
+        encoding: str = UTF_8,
     ) -> VectorFile:
         """Read a file of this format and check its content. The arguments are as in `registry.read`.
 
         Raises:
             W2VError: If the file cannot be read, or its content is inconsistent.
         """
-        return validate(path, self.read(path, limit, progress), errors, self.is_checked)
+        return validate(path, self.read(path, limit, progress), errors, encoding, self.is_checked)
 
     def save(self, path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
         """Write a file of this format atomically. The arguments are as in `registry.write`.

@@ -24,6 +24,7 @@ from w2v.formats.storage import FileStorage
 from w2v.formats.vector_file import VectorFile, view_prefix
 from w2v.progress import Report
 from w2v.system.files import Errors, PathLike, check_files_unchanged, translate_os_errors
+from w2v.text.encodings import UTF_8
 from w2v.text.words import Words
 
 log = logging.getLogger("w2v")
@@ -269,6 +270,7 @@ def read(
     errors: Errors | None = "strict",
     limit: int | None = None,
     progress: Report | None = None,
+    encoding: str = UTF_8,
 ) -> VectorFile:
     """Read a vector file of any format, plain or compressed, recognised by its content.
 
@@ -276,18 +278,23 @@ def read(
         path: The file or folder.
         mmap: Return read-only arrays that are read from disk when they are used. Only their sizes and the word offsets
             are checked. This works for the native format only.
-        errors: How to decode words that are not UTF-8, as in bytes.decode. With None, words are not checked.
+        errors: How to decode words that are not in `encoding`, as in bytes.decode. With "replace" and "ignore", the
+            first row of a repeated word is kept. With None, words are not checked.
         limit: The number of rows to read from the start, or None for all.
         progress: Called in phase "load".
+        encoding: The encoding of the words.
 
     Raises:
         W2VError: If the file is missing, truncated, inconsistent, in an unknown format or changed while it was read, or
-            if it contains NaN or infinite values, or a word twice.
+            if it contains NaN or infinite values or, with errors "strict", a word twice.
     """
     with watch_format(path) as fmt:
         if mmap and not fmt.read_mapped:
             raise W2VError(
                 f"{path}: only .safetensors files can be memory-mapped: convert this file with `w2v convert`"
             )
-        content = fmt.read_mapped(path) if mmap and fmt.read_mapped else fmt.load(path, errors, limit, progress)
+        if mmap and fmt.read_mapped:
+            content = fmt.read_mapped(path)
+        else:
+            content = fmt.load(path, errors, limit, progress, encoding)
     return content if limit is None else content.head(limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,10 @@ from w2v.formats import storage
 from w2v.formats.bfloat16 import first_non_finite_row
 from w2v.formats.header import ModelHeader
 from w2v.system.files import Errors, PathLike
+from w2v.text.encodings import UTF_8
 from w2v.text.words import MAX_COUNT, Words
+
+log = logging.getLogger("w2v")
 
 Array = NDArray[Any]
 
@@ -55,6 +59,20 @@ class VectorFile:
         counts = None if self.counts is None else self.counts[:rows]
         return VectorFile(words, self.vectors[:rows], counts, {}, replace(self.header, views={}, labels=None))
 
+    def take(self, rows: NDArray[np.int64]) -> VectorFile:
+        """Return the words of these rows with their vectors and counts, and the arrays of n-grams that stay valid."""
+        counts = None if self.counts is None else self.counts[rows]
+        header = replace(self.header, views={}, labels=None)
+        return VectorFile(self.words.take(rows), self.vectors.take(rows, axis=0), counts, self.ngrams(), header)
+
+    def ngrams(self) -> dict[str, Array]:
+        """Return the arrays of n-grams if the vectors are the input rows, otherwise none.
+
+        Only these arrays stay valid for other words and vectors: the others have a row for every word.
+        """
+        names = () if "inputs" in self.tensors else NGRAM_TENSORS
+        return {name: self.tensors[name] for name in names if name in self.tensors}
+
     def view(self, name: str, where: object) -> VectorFile:
         """Return the content that a file with only this view would have.
 
@@ -91,24 +109,50 @@ def check_content(path: PathLike, content: VectorFile) -> None:
     check_unique(path, content.words)
 
 
-def validate(path: PathLike, content: VectorFile, errors: Errors | None, is_checked: bool = False) -> VectorFile:
+def validate(
+    path: PathLike, content: VectorFile, errors: Errors | None, encoding: str = UTF_8, is_checked: bool = False
+) -> VectorFile:
     """Check content that was read from a file, and return it with its words as UTF-8.
 
     Args:
         path: The file, for error messages.
         content: The content.
-        errors: What to do with words that are not UTF-8, as in bytes.decode. With None, words are not checked.
+        errors: What to do with words that are not in `encoding`, as in bytes.decode. With "replace" and "ignore", the
+            first row of a repeated word is kept. With None, words are not checked.
+        encoding: The encoding of the words in the file.
         is_checked: Check only the words.
 
     Raises:
-        W2VError: If the content is inconsistent, or if a word is malformed (with errors "strict") or appears twice.
+        W2VError: If the content is inconsistent or, with errors "strict", if a word is malformed or appears twice.
     """
     if not is_checked:
         _check_shapes(f"{path}: damaged", content)
-    content = replace(content, words=decode_words(path, content.words, errors))
+    if errors:
+        content = replace(content, words=decode_words(path, content.words, errors, encoding))
+    if errors == "strict":
+        check_unique(path, content.words, 'to keep the first row of each word, give --errors (errors=) "ignore"')
+    elif errors:
+        content = keep_first_rows(path, content)
     if not is_checked:
         _check_values(path, content)
     return content
+
+
+def keep_first_rows(path: PathLike, content: VectorFile) -> VectorFile:
+    """Return the content with only the first row of each word. If rows are left out, log a warning with their number.
+
+    As in `VectorFile.take`, only words, vectors, counts and n-grams are then left.
+    """
+    distinct = content.words.rows_of(content.words)  # repeated words have the same number here
+    rows = np.sort(np.unique(distinct, return_index=True)[1])
+    if len(rows) == len(content.words):
+        return content
+    row = int(np.setdiff1d(np.arange(len(content.words)), rows)[0])
+    log.warning(
+        "%s: %s left out, because an earlier row has the same word, such as %.60r in row %d",
+        path, pluralise(len(content.words) - len(rows), "row"), content.words[row], row + 1,
+    )  # fmt: skip
+    return content.take(rows)
 
 
 def _check_shapes(where: str, content: VectorFile) -> None:
@@ -176,36 +220,34 @@ def as_floats(
     return floats
 
 
-def check_unique(path: PathLike, words: Words) -> None:
-    """Raise W2VError if a word appears twice."""
-    rows = words.find_duplicate()
-    if rows:
+def check_unique(path: PathLike, words: Words, hint: str = "") -> None:
+    """Raise W2VError if a word appears twice. The message ends with `hint`, if any."""
+    if rows := words.find_duplicate():
         first, second = rows
-        raise W2VError(f"{path}: the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}")
+        problem = f"the word {words[first][:60]!r} appears twice, in rows {first + 1} and {second + 1}"
+        raise W2VError(f"{path}: {problem}: {hint}" if hint else f"{path}: {problem}")
 
 
-def decode_words(path: PathLike, words: Words, errors: Errors | None) -> Words:
+def decode_words(path: PathLike, words: Words, errors: Errors, encoding: str) -> Words:
     """Return the words as valid UTF-8.
 
     Args:
         path: The file, for error messages.
         words: The words as stored.
-        errors: What to do with malformed words, as in bytes.decode. With None, return the words without a check.
+        errors: What to do with malformed words, as in bytes.decode.
+        encoding: The encoding of the stored words.
 
     Raises:
-        W2VError: If a word is malformed (with errors "strict") or appears twice.
+        W2VError: If a word is malformed, with errors "strict".
     """
-    if errors is None:
-        return words
-    if not words.is_utf8():
-        if errors == "strict":
-            word = words.first_not_utf8()
-            try:
-                word.decode()
-            except UnicodeDecodeError as error:
-                hint = 'give --errors (errors=) "replace" or "ignore"'
-                hint = "the file is damaged or not a model" if b"\0" in word else hint
-                raise W2VError(f"{path}: the word {word[:60]!r} is not valid UTF-8: {hint}") from error
-        words = words.to_utf8(errors)
-    check_unique(path, words)
-    return words
+    try:
+        return words.to_utf8(errors, encoding)
+    except UnicodeDecodeError as error:
+        word = error.object
+        name = "valid UTF-8" if encoding == UTF_8 else encoding
+        hint = (
+            "the file is damaged or not a model" if b"\0" in word
+            else "w2v convert --encoding (w2v.load(encoding=)) reads words in another encoding, such as cp1251; "
+            'otherwise give --errors (errors=) "replace" or "ignore"'
+        )  # fmt: skip
+        raise W2VError(f"{path}: the word {word[:60]!r} is not {name}: {hint}") from error

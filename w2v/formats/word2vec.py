@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import HEAD_BYTES, Layout, recognise_layout, refuse_file_of_other_tool
+from w2v.detect import HEAD_BYTES, Layout, describe_row, recognise_layout, refuse_file_of_other_tool
 from w2v.errors import TruncatedFile, W2VError, import_optional, pluralise
 from w2v.formats import _formats, bfloat16
 from w2v.formats.base import Format
@@ -322,8 +322,7 @@ def _describe_problem(data: Array, layout: Layout, row: int, lengths: NDArray[np
     """Describe the problem of a row in a block; `words` and `lengths` are from the rows up to this one."""
     if lengths[row] < 0:
         lines = (line for line in data.tobytes().split(b"\n") if line.strip(b" \t\r"))
-        line = next(islice(lines, row, None)).decode(errors="replace")
-        return f"is not a word and {layout.columns} numbers: {line[:60]!r}"
+        return describe_row(next(islice(lines, row, None)), layout.columns)
     end = int(lengths.sum())
     word = words[end - int(lengths[row]) : end].decode(errors="replace")
     return f"({word[:60]!r}) holds NaN or infinite values"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,15 +16,13 @@ import numpy as np
 from w2v.errors import W2VError
 from w2v.formats import gensim, native, registry, word2vec
 from w2v.formats.header import INT_KEYS
-from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, validate
+from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, keep_first_rows, validate
 from w2v.gensim.utils import gensim_exceptions, unpacked
 from w2v.options import check_whole
 from w2v.system.files import PICKLE, Errors, PathLike, atomic_write_together
 from w2v.text.words import Words
 
 MAPPED_BYTES = 10 << 20  # size of a file above which the argument mmap has an effect; gensim saves such arrays apart
-
-log = logging.getLogger("gensim.models.keyedvectors")
 
 # -- w2v's native format ----------------------------------------------------------------------------
 
@@ -165,13 +163,4 @@ def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | No
         check_whole(1, limit=limit)
     with gensim_exceptions(path):
         content = registry.read(path, errors=None, limit=limit)
-    words = content.words
-    if encoding.lower().replace("-", "") not in ("utf8", "ascii") or not words.is_utf8():
-        words = words.to_utf8(errors, encoding)
-    if not words.find_duplicate():
-        return VectorFile(words, content.vectors)
-    first_rows: dict[str, int] = {}
-    for row, word in enumerate(words.tolist()):
-        if first_rows.setdefault(word, row) != row:
-            log.warning("duplicate word '%s' in word2vec file, ignoring all but first", word)
-    return VectorFile(Words.of(first_rows), content.vectors[list(first_rows.values())])
+    return keep_first_rows(path, replace(content, words=content.words.to_utf8(errors, encoding)))

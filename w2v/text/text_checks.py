@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import issue_text_warning
-from w2v.text._text import FIRST_TYPE, PADDING
-from w2v.text.idstore import TypeCounts
+from w2v.text._text import FIRST_TYPE, PADDING, SENTENCE_END_ID
+from w2v.text.idstore import IdStore, TypeCounts
 from w2v.text.labels import LabelOptions
 from w2v.text.markup import INLINE, LINES
 from w2v.text.normalise import Normaliser, TextOptions
@@ -28,12 +28,17 @@ TYPES = 20_000  # number of types to examine: the first in the text, which inclu
 ATTACHED, CAPITALS = 0.05, 0.05  # words with attached punctuation, words with capitals
 DECOMPOSED = 0.001  # words in decomposed Unicode; a word with two spellings is reported at any share
 MARKUP = 0.0002  # words with markup: one pair of tags in 5,000 words is enough
+OTHER_FORMAT, TAGGED = 0.01, 0.5  # words that show another format; words with tags such as NN
 SINGLE = 0.8  # single characters in scripts without spaces; word segmenters leave fewer
 # Mean number of characters per word above which a text seems to lack spaces:
 LONG = 20  # languages with spaces have far fewer
 LONG_UNSPACED = 10  # for scripts without spaces; word segmenters produce words of 2 to 6
 UNSPACED = 0.2  # a text with more than this share of its characters in words of such scripts uses LONG_UNSPACED
 SAMPLE_SHARE = 0.9  # a text with at least this share of the bundled question words is taken for the sample corpus
+LINE_IDS = 200_000  # ids to inspect for the length of lines
+MAX_WIDTH = 300  # bytes of the longest lines of a text that is wrapped, without the longest 2 %
+WRAPPED = 0.4  # a text is wrapped if more than this share of its lines have at least 80 % of this length
+MIN_LINES, MIN_LENGTHS = 50, 5  # of a wrapped text: lines, and different lengths, since a program repeats one line
 EXAMPLE = 40  # characters of an example word in a message
 
 SEGMENTERS = "with jieba (Chinese), MeCab (Japanese) or PyThaiNLP (Thai) for instance"
@@ -48,7 +53,48 @@ _MARKUP = re.compile(
     re.IGNORECASE,
 )
 _MARKUP_WORDS = re.compile("nbsp|quot|href|curid|br", re.IGNORECASE)  # words that --tokenize makes of markup
-_WIKI = re.compile(r"\[\[|\]\]|\{\{|\}\}")
+_JOINTS = re.compile("[\xa0\u2000-\u200b\u202f\u205f\u3000]+")  # spaces at which only --tokenize splits
+# What words with marks look like, what they have, and what to do.
+_MARKS = (
+    (
+        re.compile(rf"\A{LabelOptions.label_prefix}"),
+        "the form of a label",
+        "w2v classify (train_classifier) learns to predict the labels of texts",
+    ),
+    (
+        re.compile(r"\[\[|\]\]|\{\{|\}\}"),
+        "wiki markup",
+        "remove it first, with WikiExtractor for instance",
+    ),
+)
+# The same for words in other formats, and the share of them that gives a warning.
+_OTHER_FORMATS = (
+    (
+        re.compile(rf"\w{_JOINTS.pattern}\w"),
+        "a space inside that is not an ASCII space, such as a no-break space",
+        'split them there with --tokenize words (tokenize="words")',
+        OTHER_FORMAT,
+    ),
+    (
+        re.compile(r"\A(-->|\d\d:\d\d:\d\d[,.]\d\d\d)\Z"),
+        "the form of times of subtitles",
+        "extract the words with grep -v -e '-->' -e '^[0-9[:space:]]*$' TEXT > WORDS",
+        OTHER_FORMAT,
+    ),
+    (
+        re.compile(r"\A[A-Z][A-Za-z]+=\w[^=]*(\|[A-Z][A-Za-z]+=\w[^=]*)*\Z"),
+        "the form of features in CoNLL-U",
+        "extract the words with awk -F '\\t' '/^[0-9]+\\t/ {printf \"%s \", $2} /^$/ {print}' TEXT > WORDS",
+        OTHER_FORMAT,
+    ),
+    (
+        re.compile(r"\A[^/_]+[/_][A-Z]+[-$A-Z]*\Z"),
+        "a tag after the word",
+        "extract the words with sed -E 's,[/_][^/_ ]+( |$),\\1,g' TEXT > WORDS",
+        TAGGED,
+    ),
+)
+_SEQUENCE = re.compile("[A-Z*-]{20,}|[acgtun]{20,}")
 _IDENTIFIER = re.compile(r"[\d_:/|=]")  # characters of identifiers that words do not contain
 
 
@@ -64,17 +110,16 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
     if not store.is_text:
         return
     first = FirstWords.of(store)
-    word_line, size_line = spacing_advice(first) or _character_advice(first, text), ""
-    # Without spaces, or split into characters, the tokens are not words: give no advice on their number and form.
-    if not word_line:
-        size_line, word_line = size_advice(first, store.tokens, epochs), _preprocessing_advice(first)
-    wiki = "wiki markup", "remove it first, with WikiExtractor for instance"
-    markup_lines = _markup_advice(first, text), _share_advice(first, first.only(_WIKI.search), *wiki)
-    labels = first.only(lambda word: word.startswith(LabelOptions.label_prefix))
-    advice = "w2v classify (train_classifier) learns to predict the labels of texts"
-    label_line = _share_advice(first, labels, "the form of a label", advice)
-    spelling_line, vocabulary_line = _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
-    for line in filter(None, (label_line, size_line, *markup_lines, word_line, spelling_line, vocabulary_line)):
+    marks, formats = (
+        [_share_advice(first, first.only(look.search), *advice) for look, *advice in looks]
+        for looks in (_MARKS, _OTHER_FORMATS)
+    )
+    lines = [*marks, *formats, _markup_advice(first, text), spacing_advice(first) or _character_advice(first, text)]
+    # Without spaces, split into characters, or in another format, the tokens are not words: give no advice on them.
+    if not any(formats) and not lines[-1]:
+        lines += [size_advice(first, store.tokens, epochs), _preprocessing_advice(first)]
+    last = _line_advice(store, first), _spelling_advice(first), _vocabulary_advice(store, text, vocabulary)
+    for line in filter(None, [*lines, *last]):
         issue_text_warning(line)
 
 
@@ -138,30 +183,58 @@ def _markup_advice(first: FirstWords, text: TextOptions) -> str:
     return _share_advice(first, found, "HTML or XML markup", "add --strip-markup (strip_markup=True)")
 
 
-def _share_advice(first: FirstWords, found: FirstWords, what: str, advice: str) -> str:
-    """Return advice if the words that were found are more than a share MARKUP of the text, else ""."""
+def _share_advice(first: FirstWords, found: FirstWords, what: str, advice: str, max_share: float = MARKUP) -> str:
+    """Return advice if the words that were found are more than a share `max_share` of the text, else ""."""
     share = found.counts.sum() / max(1, first.counts.sum())
-    if share <= MARKUP:
+    if share <= max_share:
         return ""
     example = found.words[int(found.counts.argmax())]
     percent = f"{share:.0%}" if share >= 0.01 else f"{100 * share:.2g}%"
     return f"{percent} of the words have {what}, {_such_as(example)}: {advice}"
 
 
+def _line_advice(store: TypeCounts, first: FirstWords) -> str:
+    """Return advice if the lines of a text are wrapped at some width, so that they end within sentences, else ""."""
+    if not isinstance(store, IdStore) or not _is_language(first):
+        return ""
+    ids = store.ids[:LINE_IDS]
+    ends = np.flatnonzero(ids == SENTENCE_END_ID)
+    if len(ends) < MIN_LINES:
+        return ""
+    lengths = np.add.reduceat(np.diff(store.offsets)[ids] + 1, np.append(0, ends[:-1] + 1))[: len(ends)]
+    width = np.percentile(lengths, 98)
+    if width > MAX_WIDTH or np.mean(lengths >= 0.8 * width) < WRAPPED or len(np.unique(lengths)) < MIN_LENGTHS:
+        return ""
+    return (
+        "lines seem to be wrapped at a fixed width, but the end of a line ends the context: join the lines of each "
+        "paragraph with awk -v RS= '{$1 = $1} 1' TEXT > JOINED"
+    )
+
+
 def spacing_advice(first: FirstWords) -> str:
     """Return advice if the text has hardly any spaces, else ""."""
-    unspaced = first.only(_UNSPACED.search)
-    length, characters = first.mean(len), first.mean(len) * first.counts.sum()
+    unspaced, sequences = first.only(_UNSPACED.search), first.only(_SEQUENCE.fullmatch)
+    length, characters = first.mean(_longest_part), first.mean(len) * first.counts.sum()
     if unspaced.counts.any() and unspaced.mean(len) * unspaced.counts.sum() > UNSPACED * characters:
-        length, max_length = unspaced.mean(len), LONG_UNSPACED
+        length, max_length = unspaced.mean(_longest_part), LONG_UNSPACED
     else:
         max_length = LONG
     if length <= max_length or not _is_language(first):
         return ""
+    if sequences.mean(len) * sequences.counts.sum() > 0.5 * characters:
+        return (
+            f"the text has biological sequences, {_such_as(sequences.words[0])}, like a FASTA file: leave out the "
+            "records' names, which begin with >, and write each sequence as one line of k-mers with spaces between them"
+        )
     return (
         f"words have {length:.0f} characters on average, so the text has hardly any spaces, like Chinese, Japanese or "
         f"Thai: split it into words first, {SEGMENTERS}; --tokenize words would split it into characters"
     )
+
+
+def _longest_part(word: str) -> int:
+    """Return the number of characters of the longest part of a word between spaces that are not ASCII."""
+    return max(map(len, _JOINTS.split(word)))
 
 
 def _character_advice(first: FirstWords, text: TextOptions) -> str:
@@ -181,6 +254,8 @@ def _preprocessing_advice(first: FirstWords) -> str:
     attached, capitals = first.mean(_has_attached_punctuation), first.mean(lambda word: word != word.lower())
     if not _is_language(first):
         return ""
+    if first.mean(lambda word: word != word.upper()) <= CAPITALS:
+        capitals = 0.0  # nearly all words have only capitals, like DNA: --lower would not merge words
     if attached > ATTACHED or capitals > CAPITALS:
         advice = ["--lower (lower=True)"] * (capitals > CAPITALS)
         advice += ['--tokenize words (tokenize="words")'] * (attached > ATTACHED)

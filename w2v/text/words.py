@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -205,11 +206,13 @@ class Words(Sequence[str]):
         return None
 
     def to_utf8(self, errors: str, encoding: str = "utf-8") -> Words:
-        """Convert the words from another encoding to UTF-8. `errors` is as in bytes.decode.
+        """Convert the words from another encoding, or from damaged UTF-8, to UTF-8. `errors` is as in bytes.decode.
 
         Raises:
             UnicodeDecodeError: If `errors` is "strict" and a word is not in the encoding.
         """
+        if codecs.lookup(encoding).name == "utf-8" and self.is_utf8():
+            return self
         return Words.of(word.decode(encoding, errors) for word in self._iter_encoded(0, len(self)))
 
     def __len__(self) -> int:

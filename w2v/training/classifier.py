@@ -392,8 +392,13 @@ class Classifier:
 
 @wraps(keyed.load)
 def load(
-    path: PathLike, mmap: bool = False, errors: Errors = "strict", limit: int | None = None, progress: Any = None
+    path: PathLike,
+    mmap: bool = False,
+    errors: Errors = "strict",
+    limit: int | None = None,
+    progress: Any = None,
+    encoding: str = UTF_8,
 ) -> KeyedVectors | Any:
     """Load a vector file as keyed.load does, but a classifier as a Classifier."""
-    stored = keyed.read(path, mmap, errors, limit, progress)
+    stored = keyed.read(path, mmap, errors, limit, progress, encoding)
     return to_keyed_vectors(stored, mmap) if stored.header.labels is None else Classifier.from_vector_file(stored, path)

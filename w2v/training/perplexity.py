@@ -46,6 +46,7 @@ class Perplexity(Result):
         predictions: Number of predictions: pairs of words in skip-gram, `tokens` in CBOW.
         skipped: Number of words outside the vocabulary. They are removed before windows are formed, as in training.
             Compare perplexities only between models with the same vocabulary: with fewer words, the task is easier.
+        vocabulary_size: Number of words of the vocabulary, which is the perplexity of a guess among all of them.
     """
 
     perplexity: float
@@ -55,6 +56,7 @@ class Perplexity(Result):
     tokens: int
     predictions: int
     skipped: int
+    vocabulary_size: int
 
 
 def perplexity(model: AnyModel, corpus: Source, *, progress: Report | None = None, **reading: Any) -> Perplexity:
@@ -107,7 +109,7 @@ def perplexity(model: AnyModel, corpus: Source, *, progress: Report | None = Non
     bits = totals / math.log(2) / count
     with np.errstate(over="ignore"):
         corrected, unigram, as_trained = np.exp2(bits).tolist()
-    return Perplexity(corrected, float(bits[0]), unigram, as_trained, tokens, count, skipped)
+    return Perplexity(corrected, float(bits[0]), unigram, as_trained, tokens, count, skipped, len(view.vocabulary))
 
 
 def _log_probabilities(

@@ -166,6 +166,8 @@ class Run:
         info = checkpoint.resume_info
         self.seconds, self.history, self.scores = info.seconds, checkpoint.history, list(info.scores)
         self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), checkpoint.losses, checkpoint.predictions)
+        total = self.plan.tokens * self.plan.epochs
+        log.info("resuming after %s of %s words", f"{info.tokens_trained:,}", f"{total:,}")
         if info.ranks > 1:
             self._set_history_offset()
 

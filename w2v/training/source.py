@@ -20,6 +20,9 @@ from w2v.vectors.keyed import KeyedVectors, load, vectors_of
 
 Vocab = Literal["old", "union"]
 
+# The highest default learning rate of a continued run. With the rates of a new run, the model forgets its first text
+# (bench/README.md).
+CONTINUED_ALPHA = 0.01
 WORD_SELECTION_SETTINGS = ("min_count", "max_vocab")  # settings that select words from the text
 FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
 FIXED_LABEL_OPTIONS = [name for name, option in options_of(LabelOptions).items() if option.fixed]
@@ -80,7 +83,10 @@ def settings_of_run(
     if isinstance(source, KeyedVectors):
         return _settings_for_vectors(source, given, freeze)
     if freeze != "outputs":
-        return continued_settings(source, vocab, given)
+        settings = continued_settings(source, vocab, given)
+        if "alpha" in given or settings.start_alpha <= CONTINUED_ALPHA:
+            return settings
+        return replace(settings, alpha=CONTINUED_ALPHA, min_alpha=given.get("min_alpha"))
     settings = continued_settings(source, "union", {"vectors": "input", **given})
     check_frozen_outputs(settings)
     return settings

@@ -27,10 +27,12 @@ from w2v.training.config import RunConfig
 from w2v.training.divergence import all_finite
 from w2v.training.model import View
 from w2v.training.reading import ReadText
-from w2v.training.source import Vocab
+from w2v.training.source import CONTINUED_ALPHA, Vocab
 from w2v.vectors.keyed import KeyedVectors
 
 log = logging.getLogger("w2v")
+
+SMALL_SHARE = 0.5  # a text with fewer words than this share of the text of a continued model is small
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,11 @@ def _initialise_from_model(
     parameters = {"inputs": model.inputs} | model.output_parameters
     if not all_finite(parameters.values()):
         raise W2VError("the continued model has NaN or infinite values")
+    if types.tokens < SMALL_SHARE * model.vocabulary.tokens and settings.start_alpha > CONTINUED_ALPHA:
+        log.warning(
+            "the new text has %s, and the model has learnt from %s: with alpha %g it forgets them; leave out alpha",
+            pluralise(types.tokens, "word"), pluralise(model.vocabulary.tokens, "word"), settings.start_alpha,
+        )  # fmt: skip
     if vocab == "old":
         # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
         old = model.vocabulary

@@ -376,7 +376,8 @@ def train(corpus: Source, **given: Any) -> Model:
         views: "words" for a model of one view, "words+subwords" for two; see --views.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
-            uses the model's settings unless you give others. `workers` is not taken from a file.
+            uses the model's settings unless you give others. `workers` is not taken from a file, and `alpha` is at most
+            0.01 unless you give another, so that the model keeps what it has learnt.
         vocab: "old" keeps the words, counts and tree of the continued model. "union" adds the words and counts of the
             corpus; new words start like the words of a new model.
         init: KeyedVectors, or a file in any format that w2v.load reads. Matching words start with these vectors. All

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -80,6 +80,7 @@ class Fit:
         held_out_cosine: Mean cosine of the held-out anchors, under the rotation that the other anchors determine. None
             if there are too few anchors to hold some out.
         translation: With a dictionary, how many held-out words are translated correctly under the same rotation.
+        pairs: With a dictionary, its number of different pairs; the `anchors` are those with both words in the models.
     """
 
     anchors: int
@@ -87,6 +88,7 @@ class Fit:
     held_out: int
     held_out_cosine: float | None
     translation: Translation | None = None
+    pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def align(
         vectors = normalise(source.vectors, centre)
         searched = None if pairs is None else restrict_vocab
         rotation, fit = _fit_rotation(vectors, rotated[target], rows, searched, seed)
-        fits.append(fit)
+        fits.append(replace(fit, pairs=None if pairs is None else len(pairs)))
         for start, block in float32_blocks(vectors, ROWS_AT_ONCE):
             vectors[start : start + len(block)] = block @ rotation
         rotated.append(vectors)
@@ -262,12 +264,12 @@ def _decode(path: PathLike, number: int, line: bytes) -> str:
 
 
 def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pairs of a dictionary as a list. Raise SettingsError for anything but pairs."""
+    """Return the different pairs of a dictionary as a list. Raise SettingsError for anything but pairs."""
     entries: list[tuple[str, str]] = list(dictionary)
     for entry in entries:
         if not isinstance(entry, tuple | list) or len(entry) != 2:
             raise SettingsError(f"dictionary has {entry!r:.60}: give pairs, such as [('dog', 'cane')]")
-    return [(word, other) for word, other in entries]
+    return list(dict.fromkeys((word, other) for word, other in entries))
 
 
 def _check_arguments(
@@ -406,13 +408,15 @@ def _rows_of_translations(
     """Return the rows of the pairs of a dictionary that both models have, (n, 2).
 
     Raises:
-        W2VError: If there are none.
+        W2VError: If there are none, or more in the other order of languages.
     """
     known = _known_rows(reference, source, pairs)
-    if not len(known):
+    swapped = _known_rows(source, reference, pairs)
+    if not len(known) or len(swapped) > len(known):
+        reason = f"{len(swapped):,} in the other order: swap the models" if len(swapped) else "check capital letters"
         raise W2VError(
-            f"{pluralise(len(pairs), 'pair')} in the dictionary, none with the first word in the first model and the "
-            "second word in the second: check the order of languages, and capital letters"
+            f"{pluralise(len(pairs), 'pair')} in the dictionary, {len(known) or 'none'} with the first word in the "
+            f"first model and the second word in the second, {reason}"
         )
     return known
 

@@ -26,6 +26,7 @@ from w2v.progress import Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike
 from w2v.text._text import Lookup
+from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.normalise import Normaliser, TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.words import INTEGER, Words, as_list, is_number
@@ -472,15 +473,17 @@ class HasWordVectors(Protocol):
 def vectors_of(model: KeyedVectors | HasWordVectors) -> KeyedVectors:
     """Return the word vectors of a model, or the argument itself if it is vectors.
 
-    The vectors of `w2v.gensim` are converted. The result shares their memory.
+    The vectors of `w2v.gensim` and of gensim are converted. The result shares their memory.
 
     Raises:
         W2VError: If the argument is anything else, such as a path.
     """
-    vectors = getattr(model, "wv", model)
+    vectors: Any = getattr(model, "wv", model)
     if hasattr(vectors, "to_vector_file"):
         return to_keyed_vectors(vectors.to_vector_file())
     if not hasattr(vectors, "words_in"):
+        if hasattr(vectors, "index_to_key"):  # gensim's
+            return KeyedVectors(vectors.index_to_key, vectors.vectors, vectors.expandos.get("count"))
         raise W2VError(f"{model!r:.60} is not a model: give one, such as w2v.load('model.bin')")
     return cast(KeyedVectors, vectors)
 
@@ -491,6 +494,7 @@ def load(
     errors: Errors = "strict",
     limit: int | None = None,
     progress: Report | None = None,
+    encoding: str = UTF_8,
 ) -> KeyedVectors:
     """Load a vector file of any format in docs/formats.md, recognised by its content.
 
@@ -498,24 +502,28 @@ def load(
         path: The file or folder.
         mmap: Map a native file into memory, read-only. A file of any size then opens at once, and its pages are read
             from disk when they are used.
-        errors: "strict", "replace" or "ignore": how to treat words that are not UTF-8.
+        errors: "strict", "replace" or "ignore": how to treat words that are not in `encoding`. With "replace" and
+            "ignore", only the first row of a repeated word is kept.
         limit: Read only the first `limit` rows, and no tensors.
         progress: Called in phase "load".
+        encoding: The encoding of the words, such as "cp1251".
 
     Raises:
         W2VError: If the file cannot be read, is damaged or has an unknown format.
-        SettingsError: If `errors` is unknown, or if `limit` is less than 1 or not a whole number.
+        SettingsError: If `errors` or `encoding` is unknown, or if `limit` is less than 1 or not a whole number.
     """
-    return to_keyed_vectors(read(path, mmap, errors, limit, progress), as_stored=mmap)
+    return to_keyed_vectors(read(path, mmap, errors, limit, progress, encoding), as_stored=mmap)
 
 
-def read(path: PathLike, mmap: bool, errors: Errors, limit: int | None, progress: Report | None) -> VectorFile:
+def read(
+    path: PathLike, mmap: bool, errors: Errors, limit: int | None, progress: Report | None, encoding: str = UTF_8
+) -> VectorFile:
     """Read the content of a vector file. `load` has the same arguments and errors."""
     if errors not in get_args(Errors):
         raise SettingsError(f"errors is {errors!r}: it must be strict, replace or ignore")
     if limit is not None:
         check_whole(1, limit=limit)
-    return registry.read(path, mmap, errors, limit, progress)
+    return registry.read(path, mmap, errors, limit, progress, encoding_name(encoding))
 
 
 def to_keyed_vectors(content: VectorFile, as_stored: bool = False) -> KeyedVectors:

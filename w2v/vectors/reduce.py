@@ -14,7 +14,7 @@ from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.formats.storage import FileStorage, to_storage
-from w2v.formats.vector_file import NGRAM_TENSORS, Array, VectorFile
+from w2v.formats.vector_file import Array, VectorFile
 from w2v.options import check_numbers
 from w2v.system import memory
 from w2v.system.files import PathLike
@@ -61,7 +61,7 @@ def keep_first_words(content: VectorFile, max_vocab: int) -> VectorFile:
         SettingsError: If `max_vocab` is less than 1.
     """
     check_numbers(max_vocab=max_vocab)
-    return _take_rows(content, np.arange(min(max_vocab, len(content.words))))
+    return content.take(np.arange(min(max_vocab, len(content.words))))
 
 
 def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
@@ -89,7 +89,7 @@ def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
         raise W2VError(f"{path}: none of its words has a vector")
     if unknown:
         log.warning("%s: %s not in the vocabulary", path, pluralise(unknown, "line"))
-    return _take_rows(content, np.array(sorted(listed)))
+    return content.take(np.array(sorted(listed)))
 
 
 def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
@@ -126,7 +126,7 @@ def change_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
 
 def _transform(content: VectorFile, function: Callable[[Array], Array], header: ModelHeader) -> VectorFile:
     """Apply a function to the vectors, and to the rows of n-grams if the vectors are made from them."""
-    tensors = _ngrams(content)
+    tensors = content.ngrams()
     if tensors:
         tensors["ngrams"] = function(tensors["ngrams"])
     return replace(
@@ -151,18 +151,3 @@ def _project(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
     for start, block in bfloat16.float32_blocks(matrix, ROWS_AT_ONCE):
         np.matmul(block, axes, out=projected[start : start + len(block)])
     return projected
-
-
-def _take_rows(content: VectorFile, rows: NDArray[np.int64]) -> VectorFile:
-    counts = None if content.counts is None else content.counts[rows]
-    header = replace(content.header, views={}, labels=None)
-    return VectorFile(content.words.take(rows), content.vectors.take(rows, axis=0), counts, _ngrams(content), header)
-
-
-def _ngrams(content: VectorFile) -> dict[str, Array]:
-    """Return the arrays of n-grams if the vectors are the input rows, otherwise none.
-
-    Only these arrays stay valid for other words and vectors: the others have a row for every word.
-    """
-    names = () if "inputs" in content.tensors else NGRAM_TENSORS
-    return {name: content.tensors[name] for name in names if name in content.tensors}

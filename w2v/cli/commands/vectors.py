@@ -35,6 +35,7 @@ from w2v.formats.storage import FileStorage
 from w2v.progress import Report
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
+from w2v.text.encodings import UTF_8
 from w2v.training.model import Model
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
@@ -42,7 +43,7 @@ from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.combine_models import Selection
 from w2v.vectors.combine_models import combine as combine_models
 from w2v.vectors.encode import Encoder, Weights
-from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
+from w2v.vectors.keyed import KeyedVectors, load, read, to_keyed_vectors
 from w2v.vectors.query import Method
 from w2v.vectors.recommend import Recommender
 
@@ -362,6 +363,13 @@ class ConvertCommand(options.ResultCommand):
     help="Store the vectors as float32, bfloat16, float16, or 8-bit integers with a scale for each word (int8). "
     ".safetensors holds all of them, .npy float32 and float16.  [default: as in MODEL]",
 )
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    default=UTF_8,
+    show_default=True,
+    help="The encoding of the words of MODEL, such as cp1251.",
+)
 @click.option("--check", is_flag=True, help="Compare the result with MODEL, as w2v compare does.")
 @options.OBJECTIVE
 @options.ERRORS
@@ -372,6 +380,7 @@ def convert(
     output: Path,
     vectors: WordVectors | None,
     storage: FileStorage | None,
+    encoding: str,
     check: bool,
     force: bool,
     progress: Report,
@@ -398,7 +407,7 @@ def convert(
     if vectors:
         stored = Model.load(model).with_vectors(vectors).to_vector_file()
     else:
-        stored = registry.read(model, errors=errors, progress=progress)
+        stored = read(model, False, errors, None, progress, encoding)
     reduced = reduce.reduce_file(stored, **smaller, storage=storage)
     comparison = None
     if check:
