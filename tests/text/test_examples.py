@@ -166,7 +166,7 @@ def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
     options = LabelOptions(word_ngrams=3)
     with store_of(TEXTS) as store:
         features, found = find_features(store, options, subwords=subwords, buckets=50)
-    finder = TextFinder(features)
+    finder = TextFinder(features, 1)
     lines = "".join(f"{text}\n" for text in [*TEXTS, "", "unknown a b", "__label__new a"]).encode()
     again = finder.find(lines + PADDING)
     assert len(again.sizes) == len(TEXTS) + 3

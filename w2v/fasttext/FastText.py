@@ -18,19 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from w2v.errors import text_warnings_to
-from w2v.evaluation.labels import LabelScore, LabelScores, Predictions, score_labels
+from w2v.evaluation.labels import LabelScore, LabelScores, Predictions, best_labels, divide, score_labels
 from w2v.formats import fasttext
 from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.losses.fasttext import FLOOR
 from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_files_unchanged
 from w2v.system.threads import processors
 from w2v.text._text import PADDING
-from w2v.text.examples import RowCounts
 from w2v.text.labels import LabelOptions
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
-from w2v.training.classifier import SCORES_AT_ONCE, Classifier
+from w2v.training.classifier import Classifier
 from w2v.training.classify import train_classifier
 from w2v.training.train import train
 from w2v.vectors.cosines import lengths, unit
@@ -40,6 +39,8 @@ BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end
 TOKEN = re.compile("\n|[^ \n\r\t\v\f\0]+")
 WORD = re.compile("[^ \n\r\t\v\f]+")  # separated as in C++, so not by other white space of Unicode
 END = re.compile(r"(?:^|[ \r\t\v\f\0])</s>(?:[ \r\t\v\f\0]|$)")  # fastText reads a line up to this word
+SEVERAL_LINES = "a text has several lines: give one line at a time (remove '\\n')"
+TEXTS_AT_ONCE = 1 << 12  # lines that a thread predicts at a time
 Floats = NDArray[np.float32]
 Neighbours = list[tuple[float, str]]
 Word = str | bytes
@@ -149,7 +150,8 @@ class _FastText:
         """The methods under the names of fastText's compiled class, except those that fill a Vector."""
         return SimpleNamespace(
             predict=lambda text, k=1, threshold=0.0, on_unicode_error="strict": [
-                (probability, label) for label, probability in self._predict([text.rstrip("\n")], k, threshold)[0]
+                (probability, label)
+                for label, probability in zip(*self.predict(text.rstrip("\n"), k, threshold), strict=True)
             ],
             multilinePredict=lambda texts, *args: self.predict([text.rstrip("\n") for text in texts], *args),
             test=self.test,
@@ -260,7 +262,7 @@ class _FastText:
         """
         _check_line(text)
         if self._classifier:
-            pooled: Floats = self._classifier.pooled(self._find([text]))[0]
+            pooled: Floats = self._classifier.pool_lines(_lines([text])).rows[0]
             return pooled
         row_of, vectors, norms = self._wv.key_to_index, self._wv.vectors, self._wv.norms
         total, counted = np.zeros(vectors.shape[1], np.float32), 0
@@ -443,27 +445,23 @@ class _FastText:
             ValueError: The model has no labels, a text has several lines, or `k` is impossible.
         """
         texts = text if isinstance(text, list) else [text]
-        for line in texts:
-            _check_line(line)
-        found = self._predict(texts, k, threshold)
-        labels = [[label for label, _ in pairs] for pairs in found]
-        values = [[probability for _, probability in pairs] for pairs in found]
-        if isinstance(text, list):
-            return labels, [np.array(each, np.float32) for each in values]
-        return tuple(labels[0]), np.array(values[0])
+        labels, values = self._predict(texts, k, threshold)
+        return (labels, values) if isinstance(text, list) else (tuple(labels[0]), values[0].astype(np.float64))
 
-    def _predict(self, texts: list[str], k: int, threshold: float) -> list[list[tuple[str, float]]]:
+    def _predict(self, texts: list[str], k: int, threshold: float) -> tuple[list[list[str]], list[Floats]]:
         """Return the labels of each line, and their probabilities."""
+        blocks = [_lines(texts[first : first + TEXTS_AT_ONCE]) for first in range(0, len(texts), TEXTS_AT_ONCE)]
         classifier = self._classifier
         if not classifier:
             raise ValueError("Model needs to be supervised for prediction!")
-        parts = self._find(texts).parts(max(1, SCORES_AT_ONCE // len(self.labels)))
-        limits = _limits(k, threshold)
-        return [
-            [(self._prefix + label, probability) for label, probability in pairs]
-            for part in parts
-            for pairs in classifier.most_probable(classifier.probabilities(part), **limits)
-        ]
+        limits, names = _limits(k, threshold), np.array(self.labels, object)
+        labels, probabilities = list[list[str]](), list[Floats]()
+        for block in classifier.predictions(blocks):
+            best, values = best_labels(block.probabilities, limits["k"])
+            sizes = np.count_nonzero(values >= limits["threshold"], axis=1).tolist()
+            labels += divide(names[best].ravel().tolist(), best.shape[1], sizes)
+            probabilities += [row[:size] for row, size in zip(values, sizes, strict=True)]
+        return labels, probabilities
 
     def test(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
         """Return the number of lines with a known label, and the precision and recall of their predictions.
@@ -501,12 +499,6 @@ class _FastText:
             return None
         return score_labels(self._classifier.labels, blocks, **_limits(k, threshold))
 
-    def _find(self, texts: list[str]) -> RowCounts:
-        """Return the rows of lines."""
-        assert self._classifier
-        lines = (END.split(text, maxsplit=1)[0].replace("\0", " ") for text in texts)
-        return self._classifier.finder.find("".join(f"{line}\n" for line in lines).encode() + PADDING)
-
     def get_meter(self, path: PathLike, k: int = -1) -> NoReturn:
         raise NotImplementedError("w2v.fasttext has no get_meter: use test_label, or w2v evaluate --labelled")
 
@@ -537,7 +529,17 @@ def _text(word: Word) -> str:
 
 def _check_line(text: str) -> None:
     if text.find("\n") >= 0:
-        raise ValueError("a text has several lines: give one line at a time (remove '\\n')")
+        raise ValueError(SEVERAL_LINES)
+
+
+def _lines(texts: list[str]) -> bytes:
+    """Return lines as w2v reads them. Each ends before the word </s>, as in fastText."""
+    joined = "\n".join([*texts, ""])
+    if joined.count("\n") != len(texts):
+        raise ValueError(SEVERAL_LINES)
+    if EOS in joined:
+        joined = "\n".join([*(END.split(text, maxsplit=1)[0] for text in texts), ""])
+    return joined.replace("\0", " ").encode() + PADDING
 
 
 def load_model(path: PathLike) -> _FastText:
