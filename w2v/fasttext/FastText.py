@@ -71,11 +71,12 @@ class _FastText:
             loaded model, the others have their defaults.
     """
 
-    def __init__(self, model_path: PathLike | None = None, args: Any = None) -> None:
+    def __init__(self, model_path: PathLike | None = None, args: Any = None, mmap: bool = False) -> None:
         if model_path is None:
             raise NotImplementedError("an empty model: use load_model or train_unsupervised")
         with check_files_unchanged(model_path):
-            content = fasttext.FORMAT.load(model_path, "replace")
+            load = fasttext.read_mapped if mmap else fasttext.FORMAT.load
+            content = load(model_path, "replace")
             file = np.memmap(model_path, np.uint8, "r")
             # A compressed file, or one of an old version, is written again by save_model.
             self._file = file if re.match(FASTTEXT, file[: fasttext.HEAD.size].tobytes()) else None
@@ -542,13 +543,13 @@ def _lines(texts: list[str]) -> bytes:
     return joined.replace("\0", " ").encode() + PADDING
 
 
-def load_model(path: PathLike) -> _FastText:
-    """Load a `.bin` or `.ftz` file.
+def load_model(path: PathLike, mmap: bool = False) -> _FastText:
+    """Load a `.bin` or `.ftz` file. With `mmap`, a classifier's rows are read from disk when they are used.
 
     Raises:
         ValueError: The file is missing or damaged.
     """
-    return _FastText(model_path=path)
+    return _FastText(model_path=path, mmap=mmap)
 
 
 def _with_other_names(function: Callable[..., _FastText]) -> Callable[..., _FastText]:

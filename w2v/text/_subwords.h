@@ -1,18 +1,23 @@
 /* Sums of rows for _subwords.pyx. */
 #pragma once
 #include <stdint.h>
+#include <string.h>
 
-/* Add a row times its weight to a sum of rows. */
-static inline void add_row(float *restrict sum, const float *restrict row, float weight, int64_t size)
+/* Add a row of floats times its weight to a sum of rows. The row need not be aligned: a mapped file may begin with words
+   of any length. */
+static inline void add_row(float *restrict sum, const uint8_t *restrict row, float weight, int64_t size)
 {
-    for (int64_t d = 0; d < size; d++)
-        sum[d] += weight * row[d];
+    for (int64_t d = 0; d < size; d++) {
+        float value;
+        memcpy(&value, row + sizeof value * d, sizeof value);
+        sum[d] += weight * value;
+    }
 }
 
-static inline void prefetch_row(const float *row, int64_t size)
+static inline void prefetch_row(const uint8_t *row, int64_t size)
 {
-    for (int64_t d = 0; d < size; d += 16)
-        __builtin_prefetch(row + d);
+    for (int64_t byte = 0; byte < size; byte += 64)
+        __builtin_prefetch(row + byte);
 }
 
 /* A sum that several threads use is computed once: by the thread that gets true from `claim`, before it calls `publish`.

@@ -58,7 +58,7 @@ class TextRows:
         NDArray[np.int32],
     ]: ...
     def pool(
-        self, ids: NDArray[np.uint32], known: TextTypes, new: TextTypes, matrix: NDArray[np.float32]
+        self, ids: NDArray[np.uint32], known: TextTypes, new: TextTypes, matrix: NDArray[np.uint8]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 
 def counts_of(

@@ -14,8 +14,8 @@ cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
 
 cdef extern from "_subwords.h" nogil:
-    void add_row(float *sum, const float *row, float weight, int64_t size)
-    void prefetch_row(const float *row, int64_t size)
+    void add_row(float *sum, const uint8_t *row, float weight, int64_t size)
+    void prefetch_row(const uint8_t *row, int64_t size)
     bint claim(int32_t *state)
     void publish(int32_t *state)
     void wait_for(const int32_t *state)
@@ -261,7 +261,7 @@ def sum_rows(
             for i in range(starts[k], starts[k + 1]):
                 if i + AHEAD < chosen.shape[0]:
                     prefetch(&rows[chosen[i + AHEAD], 0])
-                add_row(&sums[k, 0], &rows[chosen[i], 0], weights[i], sums.shape[1])
+                add_row(&sums[k, 0], <const uint8_t *>&rows[chosen[i], 0], weights[i], sums.shape[1])
     return np.asarray(sums)
 
 
@@ -342,7 +342,7 @@ cdef inline Type *type_of(TextTypes known, TextTypes new, int64_t id) noexcept n
 
 
 cdef struct Waiting:
-    const float *row
+    const uint8_t *row
     float *sum
 
 
@@ -367,7 +367,7 @@ cdef class TextRows:
     cdef int32_t[::1] row_of_bucket
     cdef bint add_rows, pruned
     cdef readonly int64_t row_count
-    cdef const float[:, ::1] matrix  # the rows that `pool` adds
+    cdef const uint8_t[:, ::1] matrix  # the rows that `pool` adds
     cdef int32_t end_row
     # The texts of a call, as in the results of `find` and `pool`:
     cdef int64_t[::1] starts, sizes, label_starts
@@ -438,20 +438,20 @@ cdef class TextRows:
         const uint32_t[::1] ids not None,
         TextTypes known not None,
         TextTypes new not None,
-        const float[:, ::1] matrix not None,
+        const uint8_t[:, ::1] matrix not None,
     ):
         """Return the mean of the rows of each text, with repeats: see `find`. Several threads may share `known`.
 
         Args:
             ids, known, new: As in `find`.
-            matrix: (rows, D).
+            matrix: (rows, 4 D), the bytes of float32.
 
         Returns:
             means, float32 (texts, D). known, bool (texts,): whether a text has a row other than the row of </s>.
             sizes, label_starts and labels, as in `find`.
         """
         self.matrix = matrix
-        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), matrix.shape[1]), np.float32)
+        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), matrix.shape[1] // 4), np.float32)
         self.read(ids, known, new, means)
         sizes = np.asarray(self.sizes)
         means /= np.maximum(sizes, 1)[:, np.newaxis].astype(np.float32)
@@ -529,7 +529,7 @@ cdef class TextRows:
         else:
             wait_for(&type.state)
             rows, size = type.rows, type.size
-            self.add(&types.sums[id, 0], self.mean)
+            self.add(<const uint8_t *>&types.sums[id, 0], self.mean)
         self.sizes[self.text] += size
         self.known[self.text] |= rows > 0 and type.own != self.end_row
 
@@ -601,11 +601,11 @@ cdef class TextRows:
         else:
             self.add(&self.matrix[row, 0], sum)
 
-    cdef inline void add(self, const float *row, float *sum) noexcept nogil:
+    cdef inline void add(self, const uint8_t *row, float *sum) noexcept nogil:
         """Prefetch a row, which will be added to a sum, and add the row that was prefetched QUEUE calls ago."""
         cdef Waiting *oldest = &self.queue[self.queued & (QUEUE - 1)]
         if oldest.row != NULL:
-            add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1])
+            add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
         prefetch_row(row, self.matrix.shape[1])
         oldest.row, oldest.sum = row, sum
         self.queued += 1
@@ -617,7 +617,7 @@ cdef class TextRows:
         for k in range(self.queued, self.queued + QUEUE):
             oldest = &self.queue[k & (QUEUE - 1)]
             if oldest.row != NULL:
-                add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1])
+                add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
             oldest.row = NULL
 
     cdef inline void count(self, int32_t row) noexcept nogil:

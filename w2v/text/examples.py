@@ -294,7 +294,10 @@ class Features:
     @cached_property
     def end_row(self) -> int:
         """The row of the word </s>, or -1."""
-        return int(self.vocabulary.words.rows_of(END)[0])
+        words = self.vocabulary.words
+        rows = np.flatnonzero(np.diff(words.offsets) == len(SENTENCE_END_WORD))
+        found = rows[words.take(rows).start_with(SENTENCE_END_WORD)]
+        return int(found[0]) if len(found) else -1
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row other than the row of </s>, bool (N,)."""
@@ -386,7 +389,8 @@ class Features:
         buckets, rows = found["text_buckets"], len(vocabulary) + len(found["text_buckets"])
         if (
             any(found[name].dtype != kind or found[name].ndim != 1 for name, kind in kinds.items())
-            or np.any(buckets < 0) or np.any(buckets >= bucket_count) or len(np.unique(buckets)) != len(buckets)
+            or np.any(buckets < 0) or np.any(buckets >= bucket_count)
+            or (np.any(buckets[1:] <= buckets[:-1]) and len(np.unique(buckets)) != len(buckets))
             or len(found.get("idf", np.empty(rows))) != rows
             or len(found["label_counts"]) != len(found["label_offsets"]) - 1
         ):  # fmt: skip
@@ -419,7 +423,7 @@ class TextFinder:
         self._features, words = features, features.vocabulary.words
         self._lookup, self._row_of_bucket = words.lookup(), features.row_of_bucket
         self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
-        own = np.append(words.rows_of(END), np.arange(len(words), dtype=np.int32))
+        own = np.append(np.int32(features.end_row), np.arange(len(words), dtype=np.int32))
         types, self._width = END.concat(words), width if features.subwords else 0
         self._types = TextTypes(types.blob, types.offsets, own, np.full_like(own, NO_LABEL), self._width)
 
@@ -435,7 +439,7 @@ class TextFinder:
     def pool(self, text: bytes, prefix: str | None, rows: NDArray[np.float32]) -> PooledTexts:
         """Return the means of the rows of the lines of a text, and their labels, as in `find`."""
         finder = self._features.finder(self._row_of_bucket, self._features.rows)
-        found = PooledTexts(*finder.pool(*self._tokens(text, prefix), rows))
+        found = PooledTexts(*finder.pool(*self._tokens(text, prefix), rows.view(np.uint8)))
         return found._replace(labels=self._known_labels(found.labels))
 
     def _tokens(self, text: bytes, prefix: str | None) -> tuple[NDArray[np.uint32], TextTypes, TextTypes]:

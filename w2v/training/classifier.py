@@ -47,6 +47,7 @@ from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
 SCORES_AT_ONCE = 1 << 22  # probabilities of labels computed at a time
+MAPPABLE = (".safetensors", ".bin")  # the extensions of files with rows that can be memory-mapped
 LIKELY = 0.5  # the threshold of a label where a text may have several
 
 
@@ -400,12 +401,12 @@ class Classifier:
 
         Args:
             path: The file.
-            mmap: Whether to memory-map the rows instead of reading them.
+            mmap: Whether to memory-map the rows instead of reading them. The rows of .ftz files are always read.
 
         Raises:
             W2VError: The file cannot be read, or it is not a classifier.
         """
-        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix in MAPPABLE), path)
 
     @classmethod
     def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:

@@ -146,7 +146,7 @@ def predict(
     corpus = options.corpus_of(texts or ["-"])
     encoding = options.reading_options({"encoding": encoding}).encoding
     reading: dict[str, Any] = {"column": column, "encoding": encoding, "errors": errors}
-    classifier = Classifier.load(model)
+    classifier = Classifier.load(model, mmap=True)
     with ProgressPrinter() as progress:
         if explain:
             for explanation in classifier.read_explanations(corpus, **reading):
