@@ -47,6 +47,7 @@ from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
 SCORES_AT_ONCE = 1 << 22  # probabilities of labels computed at a time
+TEXTS_AT_ONCE = 1 << 8  # texts of a list joined at a time, because Corpus reads few long texts faster
 MAPPABLE = (".safetensors", ".bin")  # the extensions of files with rows that can be memory-mapped
 LIKELY = 0.5  # the threshold of a label where a text may have several
 
@@ -269,8 +270,9 @@ class Classifier:
     def _blocks(self, texts: Iterable[Any]) -> Iterator[NDArray[np.float32]]:
         if isinstance(texts, str | Mapping) or not isinstance(texts, Iterable):
             raise W2VError(f"a list of texts is needed, not {type(texts).__name__}: write [{texts!r:.60}]")
-        lines = (words_of(text) for text in texts)
-        return (block.probabilities for block in self.read_predictions(Corpus(lines), progress=lambda _: None))
+        lines = map(words_of, texts)
+        joined = ("\n".join(some) for some in iter(lambda: list(islice(lines, TEXTS_AT_ONCE)), []))
+        return (block.probabilities for block in self.read_predictions(Corpus(joined), progress=lambda _: None))
 
     def explain(self, text: Any, label: str | None = None) -> Explanation:
         """Return how much each word and n-gram of a text adds to the score of a label.
