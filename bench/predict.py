@@ -1,11 +1,12 @@
 """How fast are labels predicted, compared with fastText's program and its Python module, from the same model files?
 
-    python bench/predict.py MODEL TEXTS [MODEL TEXTS …] --fasttext BINARY [--module NAME] [--repeats 5] [--json FILE]
+    python bench/predict.py MODEL TEXTS [MODEL TEXTS …] --fasttext BINARY [--module NAME] [--json FILE]
 
 MODEL is a .bin file of fastText, TEXTS are lines. `--module` is a package with fastText's functions load_model and
 predict. Runs alternate. With one thread, processor seconds are compared, of a process that may use one processor; with
-two, wall-clock seconds, in which fastText uses one thread, because it has no others. The seconds for a file of one line
-are subtracted. The last table has the times to load a model that is in the page cache, and then to predict one line.
+more, wall-clock seconds, in which fastText uses one thread, because it has no others. The seconds for a file of one
+line are subtracted. The last table has the processor seconds to load a model that is in the page cache, and then to
+predict one line.
 
 bench/classify.py says how to compile BINARY. A model of n-grams of characters, one of two million buckets of word
 n-grams, and their texts:
@@ -41,9 +42,9 @@ LIST = """
 import importlib, sys, time
 load_model = importlib.import_module(sys.argv[1]).load_model
 lines = open(sys.argv[3], encoding="utf-8").read().split("\\n")[:-1]
-clock, more = getattr(time, sys.argv[4]), {"mmap": True} if sys.argv[1] == "w2v.fasttext" else {}
+clock = getattr(time, sys.argv[4])
 start = clock()
-model = load_model(sys.argv[2], **more)
+model = load_model(sys.argv[2], **dict.fromkeys(sys.argv[5:], True))
 loaded = clock()
 model.predict(lines[:1])
 predicted = clock()
@@ -69,10 +70,10 @@ def program_rate(command: Sequence[str | Path], texts: Path, line: Path, process
     return texts.read_bytes().count(b"\n") / (whole - single)
 
 
-def list_seconds(module: str, model: Path, texts: Path, processors: int) -> list[float]:
+def list_seconds(module: str, model: Path, texts: Path, processors: int, *options: str) -> list[float]:
     """Return the seconds that a module takes to load a model, for a first prediction, and for a list of texts."""
     clock = "process_time" if processors == 1 else "perf_counter"
-    output, _ = seconds([sys.executable, "-c", LIST, module, model, texts, clock], processors)
+    output, _ = seconds([sys.executable, "-c", LIST, module, model, texts, clock, *options], processors)
     return list(map(float, output.split()))
 
 
@@ -86,6 +87,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="pairs of MODEL and TEXTS")
     parser.add_argument("--fasttext", required=True, metavar="BINARY")
     parser.add_argument("--module", default="fasttext", help="fastText's Python module [%(default)s]")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="processors to use [1 2]")
     options = parser.parse_args()
     rates: dict[str, Summary] = {}
     ratios: dict[str, Summary] = {}
@@ -95,7 +97,8 @@ def main() -> None:
         for model, texts in zip(options.files[::2], options.files[1::2], strict=True):
             line.write_bytes(texts.read_bytes().split(b"\n")[0] + b"\n")
             theirs, ours = [options.fasttext, "predict-prob", model], [*W2V, "predict", model]
-            for threads, goals in ((1, (4, None)), (2, (7, 6))):
+            for threads in options.threads:
+                file_goal, list_goal = {1: (4, 6), 2: (7, None)}.get(threads, (None, None))
                 name = f"{model.stem}, {threads} thread{'s' * (threads > 1)}"
                 candidates: dict[str, Callable[[], float]] = {
                     f"{name}, fastText": partial(program_rate, theirs, texts, line, threads, "1"),
@@ -106,15 +109,15 @@ def main() -> None:
                 found = alternate(candidates, options.repeats)
                 rates |= {each: summarise(values) for each, values in found.items()}
                 program, own, module, own_list = found.values()
-                ratios[f"{name}, a file"] = summarise(round_ratios(own, program), goals[0])
-                ratios[f"{name}, a list"] = summarise(round_ratios(own_list, module), goals[1])
-            for module_name in (options.module, "w2v.fasttext"):
-                times = [list_seconds(module_name, model, line, 2)[:2] for _ in range(options.repeats)]
+                ratios[f"{name}, a file"] = summarise(round_ratios(own, program), file_goal)
+                ratios[f"{name}, a list"] = summarise(round_ratios(own_list, module), list_goal)
+            for module_name, *more in ((options.module,), ("w2v.fasttext", "mmap")):
+                times = [list_seconds(module_name, model, line, 1, *more)[:2] for _ in range(options.repeats)]
                 load, first = map(summarise, zip(*times, strict=True))
-                starts[f"{model.stem}, {module_name}, load"] = load
-                starts[f"{model.stem}, {module_name}, first prediction"] = first
-    notes = "Lines a second; how many times as many as fastText; seconds to load a model, and for a first prediction."
-    tables = {"lines_a_second": rates, "w2v / fastText": ratios, "seconds": starts}
+                starts[f"{model.stem}, {', '.join([module_name, *more])}, load"] = load
+                starts[f"{model.stem}, {', '.join([module_name, *more])}, first prediction"] = first
+    notes = "Lines a second; their ratio; processor seconds to load a model, and for a first prediction."
+    tables = {"lines_a_second": rates, "w2v / fastText": ratios, "processor_seconds": starts}
     report_results(options, "Predicting labels", notes, **tables)
 
 
