@@ -74,7 +74,7 @@ modules = cythonize(
         extension("_kernels", "kernel/step.c", depends=["kernel/step.h", "kernel/step_body.h", "text/hash_table.h"]),
         extension("text._text", depends=["text/_text.h", "text/hash_table.h"]),
         extension("text._phrases", depends=["text/_phrases.h", "text/_text.h", "text/hash_table.h"]),
-        extension("text._subwords", depends=["text/_text.h"]),
+        extension("text._subwords", depends=["text/_subwords.h", "text/_text.h"]),
         extension("text._normalise", depends=["text/_normalise.h", "text/_text.h"]),
         extension("formats._formats", depends=["text/_text.h"]),
         extension("vectors._search"),

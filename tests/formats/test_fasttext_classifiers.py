@@ -1,5 +1,6 @@
 """Classifiers in fastText's files, dense and quantized. The tests write them and predict with code of their own."""
 
+import gzip
 import math
 import struct
 from dataclasses import replace
@@ -12,6 +13,8 @@ import pytest
 import w2v
 from tests.faults.fasttext_classifier import LABELS, WORDS, File
 from tests.helpers import assert_refused, run, run_json
+from w2v.errors import W2VError
+from w2v.fasttext import load_model
 from w2v.formats import registry
 
 TEXTS = ["ab", "ab köln ab", "c ab unknown dé", "unknown", "", "c\tköln c c __label__y"]
@@ -113,6 +116,31 @@ def test_the_rows_of_a_file_are_not_copied(tmp_path: Path) -> None:
     stored.tensors["text_ngrams"] = stored.tensors["text_ngrams"].copy()
     again = w2v.Classifier.from_vector_file(stored, "the model")
     np.testing.assert_array_equal(again.inputs, model.inputs)
+
+
+@pytest.mark.parametrize("name", ["hs", "softmax", "pruned"])
+def test_mapped_classifiers_predict_the_same(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(FILES[name].data())
+    mapped, read = (w2v.Classifier.load(path, mmap=mmap) for mmap in (True, False))
+    np.testing.assert_allclose(mapped.predict_proba(TEXTS), read.predict_proba(TEXTS), atol=1e-6)
+    assert load_model(path, mmap=True).predict("ab c")[0] == load_model(path).predict("ab c")[0]
+    path.with_suffix(".bin.gz").write_bytes(gzip.compress(path.read_bytes()))
+    again = w2v.load(path.with_suffix(".bin.gz"), mmap=True)  # is read
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), read.predict_proba(TEXTS))
+    with path.open("r+b") as file:
+        file.write(bytes(path.stat().st_size))
+    assert np.any(mapped.inputs) == (name == "pruned")  # which is quantized, and so read
+
+
+def test_files_that_cannot_be_mapped_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(FILES["softmax"].data()[:-500])
+    with pytest.raises(W2VError, match=r"m\.bin: truncated"):
+        w2v.Classifier.load(path, mmap=True)
+    w2v.KeyedVectors(["a", "b"], np.eye(2, dtype=np.float32)).save(tmp_path / "words.ft.bin")
+    with pytest.raises(W2VError, match=r"words\.ft\.bin: a fastText model of words cannot be memory-mapped: convert"):
+        w2v.load(tmp_path / "words.ft.bin", mmap=True)
 
 
 def test_commands_use_classifiers_of_fasttext(tmp_path: Path) -> None:

@@ -103,6 +103,14 @@ def test_only_a_few_items_are_taken_ahead_of_the_results(workers: int) -> None:
     assert len(taken) == 2 * workers + 3
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_result_waits_for_an_item_that_has_not_come(workers: int) -> None:
+    taken: list[int] = []
+    numbers = (taken.append(number) or number for number in range(9))
+    for number, result in enumerate(map_in_order(str, numbers, workers, lambda: True)):
+        assert (result, len(taken)) == (str(number), number + 1)
+
+
 def test_items_that_no_thread_has_begun_are_dropped_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, end, done = threading.Event(), threading.Event(), []
     shutdown = Pool.shutdown

@@ -1,5 +1,6 @@
 """The rows and labels of texts: as fastText computes them, and weighted."""
 
+import dataclasses
 import math
 from collections import Counter
 from typing import Any
@@ -12,12 +13,13 @@ from hypothesis import strategies as st
 import w2v.text.examples as examples_module
 from tests.helpers import bucket_of, ngrams_of
 from w2v.errors import W2VError
+from w2v.system.threads import map_in_order
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
 from w2v.text.examples import Examples, Features, RowCounts, TextFinder
 from w2v.text.idstore import IdStore, read_corpus
 from w2v.text.labels import LabelOptions
-from w2v.text.subwords import Subwords
+from w2v.text.subwords import Subwords, sums_of_rows
 
 TEXTS = [
     "__label__a the cat sat on the mat",
@@ -166,7 +168,7 @@ def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
     options = LabelOptions(word_ngrams=3)
     with store_of(TEXTS) as store:
         features, found = find_features(store, options, subwords=subwords, buckets=50)
-    finder = TextFinder(features)
+    finder = TextFinder(features, 1)
     lines = "".join(f"{text}\n" for text in [*TEXTS, "", "unknown a b", "__label__new a"]).encode()
     again = finder.find(lines + PADDING)
     assert len(again.sizes) == len(TEXTS) + 3
@@ -175,6 +177,25 @@ def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
     assert again.sizes[len(TEXTS)] == 0  # the empty line
     assert again.labels[-1] == -1  # an unknown label
     assert features.have_words(again)[len(TEXTS) :].tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+@pytest.mark.parametrize("subwords", [None, Subwords(2, 3, 50)], ids=str)
+def test_texts_are_pooled_by_the_shares_of_their_rows(subwords: Subwords | None, pruned: bool) -> None:
+    with store_of(TEXTS) as store:
+        features, _ = find_features(store, LabelOptions(pooling="mean"), subwords=subwords, buckets=50)
+    features = dataclasses.replace(features, pruned=pruned, buckets=features.buckets[:-3])
+    rows = np.random.default_rng(1).normal(size=(features.rows, 5)).astype(np.float32)
+    lines = [*TEXTS, "", "unknown a cat </s>", "__label__new cats"] * 20
+    text = "".join(f"{line}\n" for line in lines).encode() + PADDING
+    finder = TextFinder(features, 5)
+    found = finder.find(text)
+    for pooled in map_in_order(lambda text: finder.pool(text, None, rows), [text] * 4, 2):
+        expected = sums_of_rows(rows, found.rows, found.starts, features.weights(found))
+        np.testing.assert_allclose(pooled.rows, expected, atol=1e-6)
+        np.testing.assert_array_equal(pooled.known, features.have_words(found))
+        for name in ("sizes", "label_starts", "labels"):
+            np.testing.assert_array_equal(getattr(pooled, name), getattr(found, name))
 
 
 def test_balanced_texts_give_all_labels_the_same_sum() -> None:

@@ -588,8 +588,8 @@ def test_texts_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"classifier": "embedded", "vector_size": 3}], ids=["direct", "embedded"])
 def test_a_prediction_needs_no_memory_for_the_whole_vocabulary(settings: dict[str, Any]) -> None:
-    words = [f"word{number}" for number in range(40_000)]
+    words = [f"word{number}" for number in range(50_000)]
     texts = [" ".join(words[start : start + 200]) for start in range(0, len(words), 200)]
-    model = train(texts, ["pro", "contra"] * 100, word_ngrams=1, epochs=1, **settings)
+    model = train(texts, ["pro", "contra"] * 125, word_ngrams=1, epochs=1, **settings)
     model.predict(["word1 new"])  # prepares the model
     assert memory_of(lambda: model.predict(["word1 new"])) < len(words)

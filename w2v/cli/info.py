@@ -60,7 +60,9 @@ def model(path: Path, vectors: KeyedVectors) -> dict[str, Any]:
         "views": {name: view.settings["vector_size"] for name, view in header.views.items()},
         "settings": shown_settings,
         "text": asdict(header.text) if header.text != TextOptions() else {},
-        "classifier": classifier_facts(Classifier.load(path, mmap=True)) if header.labels else None,
+        "classifier": classifier_facts(Classifier.load(path, mmap=path.suffix == ".safetensors"))
+        if header.labels
+        else None,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from w2v.errors import W2VError
 CALIBRATION_BINS = 15  # of equal width, as in Guo et al. 2017
 MAX_CONFUSED_LABELS = 1000  # a confusion matrix of more labels is not stored
 Z_95 = 1.959964  # the normal quantile of a confidence interval of 95%
+Item = TypeVar("Item")
 SMALLEST_PROBABILITY = 1e-12  # limits the log loss of a label that was ruled out
 
 
@@ -267,6 +269,11 @@ def best_labels(probabilities: NDArray[np.float32], k: int | None) -> tuple[NDAr
     else:
         best = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
     return best, np.take_along_axis(probabilities, best, axis=1)
+
+
+def divide(items: Sequence[Item], width: int, sizes: Sequence[int]) -> list[list[Item]]:
+    """Return the first items of each of N rows of `width` items: as many as `sizes` says."""
+    return [list(items[width * row : width * row + size]) for row, size in enumerate(sizes)]
 
 
 def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:

@@ -22,6 +22,8 @@ from w2v.evaluation.labels import (
     LabelScore,
     LabelScores,
     Predictions,
+    best_labels,
+    divide,
     precision_recall_curve,
     score_labels,
     scores_of_labels,
@@ -33,13 +35,12 @@ from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_files_uncha
 from w2v.system.threads import processors
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
-from w2v.text.examples import RowCounts
 from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelOptions
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
-from w2v.training.classifier import SCORES_AT_ONCE, Classifier
+from w2v.training.classifier import Classifier
 from w2v.training.classify import train_classifier
 from w2v.training.labelled import read_labelled
 from w2v.training.train import train
@@ -51,6 +52,7 @@ BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end
 TOKEN = re.compile("\n|[^ \n\r\t\v\f\0]+")
 WORD = re.compile("[^ \n\r\t\v\f]+")  # separated as in C++, so not by other white space of Unicode
 END = re.compile(r"(?:^|[ \r\t\v\f\0])</s>(?:[ \r\t\v\f\0]|$)")  # fastText reads a line up to this word
+TEXTS_AT_ONCE = 1 << 12  # lines that a thread predicts at a time
 Floats = NDArray[np.float32]
 Neighbours = list[tuple[float, str]]
 Word = str | bytes
@@ -113,11 +115,12 @@ class _FastText:
     allow_newlines = False
     clip_probabilities = False
 
-    def __init__(self, model_path: PathLike | None = None, args: Any = None) -> None:
+    def __init__(self, model_path: PathLike | None = None, args: Any = None, mmap: bool = False) -> None:
         if model_path is None:
             raise NotImplementedError("an empty model: use load_model or train_unsupervised")
         with check_files_unchanged(model_path):
-            content = fasttext.FORMAT.load(model_path, "replace")
+            load = fasttext.read_mapped if mmap else fasttext.FORMAT.load
+            content = load(model_path, "replace")
             file = np.memmap(model_path, np.uint8, "r")
             # A compressed file, or one of an old version, is written again by save_model.
             self._file = file if re.match(FASTTEXT, file[: fasttext.HEAD.size].tobytes()) else None
@@ -194,7 +197,8 @@ class _FastText:
         return SimpleNamespace(
             **{name: getattr(self, _snake(name)) for name in f"{same} getOutputMatrix saveModel".split()},
             predict=lambda text, k=1, threshold=0.0, on_unicode_error="strict": [
-                (probability, label) for label, probability in self._predict([text.rstrip("\n")], k, threshold)[0]
+                (probability, label)
+                for label, probability in zip(*self.predict(text.rstrip("\n"), k, threshold), strict=True)
             ],
             multilinePredict=lambda texts, *args: self.predict([text.rstrip("\n") for text in texts], *args),
             getLine=lambda text, on_unicode_error="strict": self.get_line(text.rstrip("\n")),
@@ -294,7 +298,7 @@ class _FastText:
         """
         text = self._line(text)
         if self._classifier:
-            pooled: Floats = self._classifier.pooled(self._find([text]))[0]
+            pooled: Floats = self._classifier.pool_lines(_lines([text])).rows[0]
             return pooled
         words, row_of = WORD.findall(text), self._wv.key_to_index
         rows = [row_of.get(word, -1) for word in words]
@@ -478,26 +482,25 @@ class _FastText:
             ValueError: The model has no labels, a text has several lines, or `k` is impossible.
         """
         texts = text if isinstance(text, list) else [text]
-        found = self._predict([self._line(line) for line in texts], k, threshold)
-        labels = [[label for label, _ in pairs] for pairs in found]
-        highest = 1.0 if self.clip_probabilities else math.inf
-        values = [[min(probability, highest) for _, probability in pairs] for pairs in found]
-        if isinstance(text, list):
-            return labels, [np.array(each, np.float32) for each in values]
-        return tuple(labels[0]), np.array(values[0])
+        labels, values = self._predict([self._line(line) for line in texts], k, threshold)
+        if self.clip_probabilities:
+            values = [np.minimum(own, np.float32(1)) for own in values]
+        return (labels, values) if isinstance(text, list) else (tuple(labels[0]), values[0].astype(np.float64))
 
-    def _predict(self, texts: list[str], k: int, threshold: float) -> list[list[tuple[str, float]]]:
+    def _predict(self, texts: list[str], k: int, threshold: float) -> tuple[list[list[str]], list[Floats]]:
         """Return the labels of each line, and their probabilities."""
+        blocks = [_lines(texts[first : first + TEXTS_AT_ONCE]) for first in range(0, len(texts), TEXTS_AT_ONCE)]
         classifier = self._classifier
         if not classifier:
             raise ValueError("Model needs to be supervised for prediction!")
-        parts = self._find(texts).parts(max(1, SCORES_AT_ONCE // len(self.labels)))
-        limits = _limits(k, threshold)
-        return [
-            [(self._prefix + label, probability) for label, probability in pairs]
-            for part in parts
-            for pairs in classifier.most_probable(classifier.probabilities(part), **limits)
-        ]
+        limits, names = _limits(k, threshold), np.array(self.labels, object)
+        labels, probabilities = list[list[str]](), list[Floats]()
+        for block in classifier.predictions(blocks):
+            best, values = best_labels(block.probabilities, limits["k"])
+            sizes = np.count_nonzero(values >= limits["threshold"], axis=1).tolist()
+            labels += divide(names[best].ravel().tolist(), best.shape[1], sizes)
+            probabilities += [row[:size] for row, size in zip(values, sizes, strict=True)]
+        return labels, probabilities
 
     def test(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
         """Return the number of lines with a known label, and the precision and recall of their predictions.
@@ -549,11 +552,6 @@ class _FastText:
             raise ValueError("a text has several lines: remove '\\n', or set allow_newlines = True")
         return text.replace("\n", " ")
 
-    def _find(self, texts: list[str]) -> RowCounts:
-        """Return the rows of lines."""
-        assert self._classifier
-        lines = (END.split(text, maxsplit=1)[0].replace("\0", " ") for text in texts)
-        return self._classifier.finder.find("".join(f"{line}\n" for line in lines).encode() + PADDING)
 
     def quantize(self, *_: Any, **__: Any) -> NoReturn:
         """Raise ValueError, as fastText does for a model without labels; w2v cannot quantize a classifier."""
@@ -611,13 +609,21 @@ def _text(word: Word) -> str:
     return word if isinstance(word, str) else word.decode(errors="replace")
 
 
-def load_model(path: PathLike) -> _FastText:
-    """Load a `.bin` or `.ftz` file.
+def _lines(texts: list[str]) -> bytes:
+    """Return lines as w2v reads them. Each ends before the word </s>, as in fastText."""
+    joined = "\n".join([*texts, ""])
+    if EOS in joined:
+        joined = "\n".join([*(END.split(text, maxsplit=1)[0] for text in texts), ""])
+    return joined.replace("\0", " ").encode() + PADDING
+
+
+def load_model(path: PathLike, mmap: bool = False) -> _FastText:
+    """Load a `.bin` or `.ftz` file. With `mmap`, a classifier's rows are read from disk when they are used.
 
     Raises:
         ValueError: The file is missing or damaged.
     """
-    return _FastText(model_path=path)
+    return _FastText(model_path=path, mmap=mmap)
 
 
 def _with_arguments(names: dict[str, Any]) -> Callable[[Callable[..., _FastText]], Callable[..., _FastText]]:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,12 +21,12 @@ from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.row_blocks import open_unpacked
-from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile
+from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.settings import MAX_SENTENCE_CONTEXT, WHOLE_SENTENCE
 from w2v.system import memory, schema
-from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_disk_space, translate_os_errors
+from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, check_disk_space, translate_os_errors
 from w2v.text.examples import NGRAM_ROWS
 from w2v.text.labels import LabelOptions, label_of, label_token
 from w2v.text.subword_rows import own_rows
@@ -81,8 +81,10 @@ class _Settings:
 # -- reading --------------------------------------------------------------------------------
 
 
-def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
-    """Read a model; see Format.read.
+def read(
+    path: PathLike, limit: int | None = None, progress: Report | None = None, is_mapped: bool = False
+) -> VectorFile:
+    """Read a model; see Format.read. With `is_mapped`, map the input rows of a classifier into memory if possible.
 
     The vector of a word is the mean of its own row and the rows of its n-grams; in a classifier, it is its own row.
     Quantized matrices are decoded. Output rows of hierarchical softmax over words are skipped: they belong to the nodes
@@ -110,13 +112,15 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         fill, is_quantized = _open_matrix(path, file, shape, max_size, not is_old, bool(labels))
         if pruned is not None and not is_quantized:
             raise W2VError(f"{path}: damaged: n-grams were pruned, but it is not quantized")
-        inputs: NDArray[np.float32] = memory.empty(shape)
+        is_mapped = is_mapped and labels > 0 and not is_quantized and isinstance(file.raw, FileIO)
+        inputs: NDArray[np.float32] = _map_rows(path, file, shape) if is_mapped else memory.empty(shape)
         vectors, end = inputs[:words], words
-        fill(vectors)
+        if not is_mapped:
+            fill(vectors)
         meter(words, total)
         # Drop buckets with a row of zeros. `write` writes such a row for each bucket that no n-gram uses.
-        used_buckets = [np.empty(0, np.int32)]
-        for start in range(0, buckets, BLOCK_ROWS):
+        used_buckets = [np.arange(buckets if is_mapped else 0, dtype=np.int32)]
+        for start in range(0, 0 if is_mapped else buckets, BLOCK_ROWS):
             block = inputs[end : end + min(BLOCK_ROWS, buckets - start)]
             fill(block)
             used = np.arange(len(block)) if pruned is not None else np.flatnonzero(block.any(axis=1))
@@ -124,7 +128,7 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
             end += len(used)
             used_buckets.append((start + used).astype(np.int32) if pruned is None else pruned[start + used])
             meter(words + start, total)
-        rows, bucket_numbers = inputs[words:end], np.concatenate(used_buckets)
+        rows, bucket_numbers = inputs[words : None if is_mapped else end], np.concatenate(used_buckets)
         has_outputs = labels or LOSSES[fields["loss"]] != "hs"
         outputs: NDArray[np.float32] = memory.empty(((labels or words) if has_outputs else 0, size))
         if has_outputs:
@@ -148,6 +152,20 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         settings |= {"subwords": f"{subwords.shortest}-{subwords.longest}", "buckets": subwords.buckets}
     header = ModelHeader(settings=settings, subwords=subwords)
     return VectorFile(entries, vectors, counts, tensors, header)
+
+
+def read_mapped(path: PathLike, errors: Errors = "strict") -> VectorFile:
+    """Read a classifier whose rows are mapped into memory, so that its values are not checked.
+
+    Quantized and compressed classifiers are read.
+
+    Raises:
+        W2VError: As in `read`, or if the model is not a classifier.
+    """
+    content = read(path, is_mapped=True)
+    if not content.header.labels:
+        raise W2VError(f"{path}: a fastText model of words cannot be memory-mapped: convert it with `w2v convert`")
+    return validate(path, content, errors, is_checked=True)
 
 
 def _subwords(fields: dict[str, int]) -> Subwords | None:
@@ -320,6 +338,16 @@ def _read_rows(path: PathLike, file: BufferedReader, rows: NDArray[np.float32]) 
     """Fill an array with rows."""
     if file.readinto(rows.reshape(-1).view(np.uint8).data) != rows.nbytes:
         raise TruncatedFile(f"{path}: truncated in a matrix")
+
+
+def _map_rows(path: PathLike, file: BufferedReader, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Map the next rows of a plain file, and move behind them."""
+    start, size = file.tell(), 4 * shape[0] * shape[1]
+    mapped = memory.MappedFile(file)
+    if len(mapped) < start + size:
+        raise TruncatedFile(f"{path}: truncated in a matrix")
+    file.seek(start + size)
+    return np.frombuffer(mapped, "<f4", size // 4, start).reshape(shape)
 
 
 def _read_quantized(
@@ -500,6 +528,7 @@ FORMAT = Format(
     has_signature(FASTTEXT),
     read,
     write,
+    read_mapped,
     stores=("counts", "outputs", *SUBWORDS, *LABEL_PARTS),
     view=SUBWORD_VIEW,
     compressible=True,

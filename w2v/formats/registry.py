@@ -277,7 +277,7 @@ def read(
     Args:
         path: The file or folder.
         mmap: Return read-only arrays that are read from disk when they are used. Only their sizes and the word offsets
-            are checked. This works for the native format only.
+            are checked. This works for the native format, and for the rows of fastText's classifiers.
         errors: How to decode words that are not in `encoding`, as in bytes.decode. With "replace" and "ignore", the
             first row of a repeated word is kept. With None, words are not checked.
         limit: The number of rows to read from the start, or None for all.

@@ -54,8 +54,16 @@ class Pool(ThreadPoolExecutor):
             return super().submit(function, *arguments, **options)
 
 
-def map_in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """Yield `work(item)` for each item, in order. This thread and `workers` − 1 others compute a few items ahead."""
+def map_in_order(
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    workers: int,
+    must_wait: Callable[[], bool] = lambda: False,
+) -> Iterator[Result]:
+    """Yield `work(item)` for each item, in order. This thread and `workers` − 1 others compute a few items ahead.
+
+    `must_wait` tells whether the next item has not come yet. Then all results are yielded before w2v waits for it.
+    """
     if workers == 1:
         yield from map(work, items)
         return
@@ -75,7 +83,7 @@ def map_in_order(work: Callable[[Item], Result], items: Iterable[Item], workers:
         try:
             for item in items:
                 waiting.append((item, pool.submit(work, item)))
-                if len(waiting) > 2 * workers:
+                while len(waiting) > 2 * workers or (waiting and must_wait()):
                     yield first()
             while waiting:
                 yield first()

@@ -28,21 +28,31 @@ def sum_sparse_rows(
 ) -> NDArray[np.float32]: ...
 
 @final
-class TypeRows:
+class TextTypes:
     def __init__(
         self,
+        blob: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        own: NDArray[np.int32],
         labels: NDArray[np.int32],
-        hashes: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        rows: NDArray[np.int32],
+        width: int = 0,
     ) -> None: ...
 
 @final
 class TextRows:
     row_count: int
-    def __init__(self, word_ngrams: int, row_of_bucket: NDArray[np.int32], row_count: int, add: bool) -> None: ...
+    def __init__(
+        self,
+        word_ngrams: int,
+        shortest: int,
+        longest: int,
+        row_of_bucket: NDArray[np.int32],
+        row_count: int,
+        add: bool = False,
+        pruned: bool = False,
+    ) -> None: ...
     def find(
-        self, ids: NDArray[np.uint32], known: TypeRows, new: TypeRows
+        self, ids: NDArray[np.uint32], known: TextTypes, new: TextTypes
     ) -> tuple[
         NDArray[np.int64],
         NDArray[np.int32],
@@ -51,6 +61,9 @@ class TextRows:
         NDArray[np.int64],
         NDArray[np.int32],
     ]: ...
+    def pool(
+        self, ids: NDArray[np.uint32], known: TextTypes, new: TextTypes, matrix: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 
 def counts_of(
     blob: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int, longest: int

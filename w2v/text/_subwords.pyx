@@ -3,7 +3,8 @@ word n-grams of texts (Joulin et al. 2017, section 2.2)."""
 
 cimport cython
 from libc.math cimport log, sqrt
-from libc.stdint cimport int32_t, int64_t, int8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, int8_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
 
 from w2v.text._text cimport SENTENCE_END_ID
 
@@ -12,21 +13,29 @@ import numpy as np
 cdef extern from "_text.h" nogil:
     void prefetch(const void *address)
 
+cdef extern from "_subwords.h" nogil:
+    void add_row(float *sum, const uint8_t *row, float weight, int64_t size)
+    void prefetch_row(const uint8_t *row, int64_t size)
+    bint claim(int32_t *state)
+    void publish(int32_t *state)
+    void wait_for(const int32_t *state)
+
 cdef enum:
     AHEAD = 8  # rows to prefetch before they are added
+    QUEUE = 16  # rows that wait until they are in the cache; a power of 2
 
 cpdef enum:
     NO_LABEL = -1       # the label of a word
     IGNORED_LABEL = -2  # a label that the model does not have
 
 
-cdef inline bint continues(const unsigned char[::1] text, int64_t at) noexcept nogil:
+cdef inline bint continues(const uint8_t *text, int64_t at) noexcept nogil:
     """Return True if the byte at this position is not the first byte of its UTF-8 character."""
     return text[at] & 0xC0 == 0x80
 
 
 cdef inline uint32_t hash_character(
-    uint32_t fnv, const unsigned char[::1] text, int64_t begin, int64_t end, bint hash_code_points
+    uint32_t fnv, const uint8_t *text, int64_t begin, int64_t end, bint hash_code_points
 ) noexcept nogil:
     """Continue the FNV-1a hash by the bytes of a character or, if `hash_code_points`, by its code point."""
     cdef uint32_t character = text[begin]
@@ -43,7 +52,8 @@ cdef inline uint32_t hash_character(
 
 
 cdef int64_t list_buckets(
-    const unsigned char[::1] text,
+    const uint8_t *text,
+    int64_t size,
     int64_t first,
     int64_t shortest,
     int64_t longest,
@@ -51,8 +61,8 @@ cdef int64_t list_buckets(
     bint hash_code_points,
     int32_t *found,
 ) noexcept nogil:
-    """Write the bucket of each n-gram that begins at byte `first` of `text` into `found`. Return their number."""
-    cdef int64_t size = text.shape[0], begin, end = first, length, count = 0
+    """Write the bucket of each n-gram that begins at byte `first` of a text into `found`. Return their number."""
+    cdef int64_t begin, end = first, length, count = 0
     cdef uint32_t fnv = 2166136261  # FNV-1a
     if continues(text, first):
         return 0
@@ -71,16 +81,17 @@ cdef int64_t list_buckets(
     return count
 
 
-def counts_of(const unsigned char[::1] blob, const int64_t[::1] offsets, int64_t shortest, int64_t longest):
+def counts_of(const uint8_t[::1] blob, const int64_t[::1] offsets, int64_t shortest, int64_t longest):
     """Return the number of n-grams of each of V words, int64 (V,); see `buckets_of`."""
     cdef int64_t words = offsets.shape[0] - 1, k, at, characters, last
     cdef int64_t[::1] counts = np.zeros(words, np.int64)
+    cdef const uint8_t *text = &blob[0] if blob.shape[0] else NULL
     for k in range(words):
-        if is_sentence_end(blob[offsets[k] : offsets[k + 1]]):
+        if is_sentence_end(text + offsets[k], offsets[k + 1] - offsets[k]):
             continue
         characters = 2  # < and >
         for at in range(offsets[k], offsets[k + 1]):
-            characters += not continues(blob, at)
+            characters += not continues(text, at)
         last = min(longest, characters)
         if shortest <= last:
             # The sum of (characters + 1 - n) over the lengths n, without the single < and >.
@@ -88,27 +99,25 @@ def counts_of(const unsigned char[::1] blob, const int64_t[::1] offsets, int64_t
     return np.asarray(counts)
 
 
-cdef inline bint is_sentence_end(const unsigned char[::1] word) noexcept:
-    return word.shape[0] == 4 and bytes(word) == b"</s>"
+cdef inline bint is_sentence_end(const uint8_t *word, int64_t size) noexcept nogil:
+    """Return True for </s>, which has no n-grams in fastText."""
+    return size == 4 and memcmp(word, b"</s>", 4) == 0
 
 
-cdef const unsigned char[::1] add_boundaries(const unsigned char[::1] word, unsigned char[::1] buffer):
-    """Write <word> into `buffer` and return it. Return an empty array for </s>, fastText's sentence end."""
-    cdef int64_t size = word.shape[0]
-    buffer[0], buffer[1 : size + 1], buffer[size + 1] = b"<", word, b">"
-    return buffer[: 0 if is_sentence_end(word) else size + 2]
+cdef int64_t add_boundaries(const uint8_t *word, int64_t size, uint8_t *buffer) noexcept nogil:
+    """Write <word> into `buffer`. Return its size, or 0 for </s>."""
+    buffer[0], buffer[size + 1] = c"<", c">"
+    memcpy(buffer + 1, word, size)
+    return 0 if is_sentence_end(word, size) else size + 2
 
 
-cdef unsigned char[::1] buffer_for(const int64_t[::1] offsets):
+cdef uint8_t[::1] buffer_for(const int64_t[::1] offsets):
     """Return a buffer for the longest of these words with its boundaries."""
-    cdef int64_t size = 0, k
-    for k in range(offsets.shape[0] - 1):
-        size = max(size, offsets[k + 1] - offsets[k])
-    return bytearray(size + 2)
+    return np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
 
 
 def buckets_of(
-    const unsigned char[::1] blob,
+    const uint8_t[::1] blob,
     const int64_t[::1] offsets,
     int64_t shortest,
     int64_t longest,
@@ -123,20 +132,22 @@ def buckets_of(
         starts, int64 (V + 1,), and buckets, int32 (n,). Word i has buckets[starts[i]:starts[i + 1]], in the order of
         fastText. An n-gram that occurs twice in a word is listed twice.
     """
-    cdef int64_t words = offsets.shape[0] - 1, k, first, count = 0
-    cdef unsigned char[::1] marked = buffer_for(offsets)
-    cdef const unsigned char[::1] word
+    cdef int64_t words = offsets.shape[0] - 1, k, first, size, count = 0
+    cdef uint8_t[::1] marked = buffer_for(offsets)
+    cdef const uint8_t *text = &blob[0] if blob.shape[0] else NULL
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
     cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # + 1, since an empty array has no address
     for k in range(words):
-        word = add_boundaries(blob[offsets[k] : offsets[k + 1]], marked)
-        for first in range(word.shape[0]):
-            count += list_buckets(word, first, shortest, longest, buckets, hash_code_points, &found[count])
+        size = add_boundaries(text + offsets[k], offsets[k + 1] - offsets[k], &marked[0])
+        for first in range(size):
+            count += list_buckets(
+                &marked[0], size, first, shortest, longest, buckets, hash_code_points, &found[count]
+            )
     return np.asarray(starts), np.asarray(found[: starts[words]])
 
 
 def compose(
-    const unsigned char[::1] blob,
+    const uint8_t[::1] blob,
     const int64_t[::1] offsets,
     int64_t shortest,
     int64_t longest,
@@ -158,18 +169,17 @@ def compose(
     Returns:
         The number of n-grams with a row.
     """
-    cdef int64_t words = offsets.shape[0] - 1, k, first, found, ngrams, row, i, d, added = 0
+    cdef int64_t words = offsets.shape[0] - 1, k, first, size, found, ngrams, row, i, d, added = 0
     cdef float subword_count
-    cdef unsigned char[::1] marked = buffer_for(offsets)
-    cdef const unsigned char[::1] word
+    cdef uint8_t[::1] marked = buffer_for(offsets)
+    cdef const uint8_t *text = &blob[0] if blob.shape[0] else NULL
     cdef bytearray memory = bytearray(longest * sizeof(int32_t))
     cdef int32_t *found_buckets = <int32_t *><char *>memory  # of the n-grams that begin at one byte
-    for k in range(words):
-        word = add_boundaries(blob[offsets[k] : offsets[k + 1]], marked)
-        with nogil:
-            ngrams = 0
-            for first in range(word.shape[0]):
-                found = list_buckets(word, first, shortest, longest, buckets, False, found_buckets)
+    with nogil:
+        for k in range(words):
+            size, ngrams = add_boundaries(text + offsets[k], offsets[k + 1] - offsets[k], &marked[0]), 0
+            for first in range(size):
+                found = list_buckets(&marked[0], size, first, shortest, longest, buckets, False, found_buckets)
                 ngrams += found
                 for i in range(found):
                     row = find_row(used, found_buckets[i], buckets)
@@ -202,7 +212,7 @@ cdef inline int64_t find_row(const int32_t[::1] used, int32_t bucket, uint32_t b
     return low if low < size and used[low] == bucket else -1
 
 
-def hashes_of(const unsigned char[::1] blob, const int64_t[::1] offsets):
+def hashes_of(const uint8_t[::1] blob, const int64_t[::1] offsets):
     """Return the FNV-1a hash of each of V words, int32 (V,), which fastText's hashes of word n-grams are made of."""
     cdef int64_t k, at
     cdef uint32_t fnv
@@ -245,16 +255,13 @@ def sum_rows(
 ):
     """Return weighted sums of rows with adjacent values, float32 (n, D): see `sums_of_rows`."""
     cdef float[:, ::1] sums = np.zeros((starts.shape[0] - 1, rows.shape[1]), np.float32)
-    cdef int64_t k, i, d
-    cdef const float *row
+    cdef int64_t k, i
     with nogil:
         for k in range(sums.shape[0]):
             for i in range(starts[k], starts[k + 1]):
                 if i + AHEAD < chosen.shape[0]:
                     prefetch(&rows[chosen[i + AHEAD], 0])
-                row = &rows[chosen[i], 0]
-                for d in range(sums.shape[1]):
-                    sums[k, d] += weights[i] * row[d]
+                add_row(&sums[k, 0], <const uint8_t *>&rows[chosen[i], 0], weights[i], sums.shape[1])
     return np.asarray(sums)
 
 
@@ -286,46 +293,57 @@ def sum_sparse_rows(
     return np.asarray(sums)
 
 
+cdef struct Type:
+    int32_t label, own, hash
+    int32_t state, rows, size  # of the sum of its rows: see `claim`; how many have a row; how many count
+    int32_t[2] unused          # so that no record crosses a cache line
+
+
 @cython.final
-cdef class TypeRows:
-    """The labels, the hashes and the rows of T types.
+cdef class TextTypes:
+    """The types of texts.
 
     Args:
+        blob, offsets: The bytes of T types: see `buckets_of`.
+        own: int32 (T,), the row of each type in the vocabulary, or -1.
         labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
-        hashes: int32 (T,): see `hashes_of`.
-        starts: int64 (T + 1,), where the rows of each type begin in `rows`.
-        rows: int32 (n,), the row of a type that is in the vocabulary, and the rows of its n-grams of characters; -1 for
-            n-grams without a row.
+        width: D, to let `TextRows.pool` store the sum of the rows of each type that it meets; or 0.
     """
 
-    cdef const int32_t[::1] labels, hashes, rows
-    cdef const int64_t[::1] starts
+    cdef const uint8_t[::1] blob
+    cdef const int64_t[::1] offsets
+    cdef int32_t[:, ::1] records  # a Type each
+    cdef float[:, ::1] sums       # (T, D)
+    cdef int64_t longest          # the bytes of the longest type
 
     def __init__(
         self,
+        const uint8_t[::1] blob not None,
+        const int64_t[::1] offsets not None,
+        const int32_t[::1] own not None,
         const int32_t[::1] labels not None,
-        const int32_t[::1] hashes not None,
-        const int64_t[::1] starts not None,
-        const int32_t[::1] rows not None,
+        int64_t width=0,
     ):
-        self.labels, self.hashes, self.starts, self.rows = labels, hashes, starts, rows
+        records = np.zeros((len(labels), sizeof(Type) // sizeof(int32_t)), np.int32)
+        records[:, 0], records[:, 1], records[:, 2] = labels, own, hashes_of(blob, offsets)
+        self.blob, self.offsets, self.records = blob, offsets, records
+        self.longest = np.diff(offsets).max(initial=0)
+        self.sums = np.zeros((len(labels), width), np.float32)
 
 
-cdef struct Type:
-    int32_t label, hash
-    int64_t size
-    const int32_t *rows
+cdef inline Type *type_at(TextTypes types, int64_t id) noexcept nogil:
+    return <Type *>&types.records[id, 0]
 
 
-cdef inline Type type_of(TypeRows known, TypeRows new, int64_t id) noexcept nogil:
+cdef inline Type *type_of(TextTypes known, TextTypes new, int64_t id) noexcept nogil:
     """Return a type of `known` or, beyond its end, of `new`."""
-    cdef int64_t count = known.labels.shape[0]
-    if id < count:
-        return Type(
-            known.labels[id], known.hashes[id], known.starts[id + 1] - known.starts[id], &known.rows[known.starts[id]]
-        )
-    id -= count
-    return Type(new.labels[id], new.hashes[id], new.starts[id + 1] - new.starts[id], &new.rows[new.starts[id]])
+    cdef int64_t types = known.records.shape[0]
+    return type_at(known, id) if id < types else type_at(new, id - types)
+
+
+cdef struct Waiting:
+    const uint8_t *row
+    float *sum
 
 
 @cython.final
@@ -337,25 +355,50 @@ cdef class TextRows:
 
     Args:
         word_ngrams: The maximum number of words of an n-gram; 1 for none.
+        shortest, longest: The numbers of characters of an n-gram; 1 and 0 for none.
         row_of_bucket: int32 (buckets,), the row of each bucket, or -1. With `add`, this class gives the next row to
             each bucket without a row that it meets.
         row_count: The number of rows.
         add: Whether to add rows.
+        pruned: Whether n-grams without a row do not count for the size of a text.
     """
 
+    cdef int64_t word_ngrams, shortest, longest
     cdef int32_t[::1] row_of_bucket
-    cdef int64_t word_ngrams
-    cdef bint add
+    cdef bint add_rows, pruned
     cdef readonly int64_t row_count
-    cdef int32_t[::1] rows, counts  # the rows found in a call of `find`, and how often their text has them
-    cdef int64_t start, end         # where the rows of the current text begin and end
-    cdef int64_t[::1] slots         # a hash table: the places of the text's rows; less than `start` for an empty slot
-    cdef int shift                  # the number of bits of a hash that are not used
+    cdef const uint8_t[:, ::1] matrix  # the rows that `pool` adds
+    cdef int32_t end_row
+    # The texts of a call, as in the results of `find` and `pool`:
+    cdef int64_t[::1] starts, sizes, label_starts
+    cdef int32_t[::1] rows, counts, labels
+    cdef uint8_t[::1] known
+    # The current text:
+    cdef int64_t text, start, end, tokens, label_end  # its number, and where its rows begin and all others end
+    cdef int32_t[::1] hashes         # of its tokens
+    cdef float *mean                 # the sum of its rows; NULL if they are counted
+    cdef int64_t[::1] slots          # a hash table: the places of its rows; less than `start` for an empty slot
+    cdef int shift                   # the number of bits of a hash that are not used
+    cdef uint8_t[::1] marked         # a word with its boundaries
+    cdef int32_t[::1] buckets        # of the n-grams of a word, or of the text
+    cdef Waiting[QUEUE] queue        # rows that are being prefetched, and the sums that they belong to
+    cdef int64_t queued
 
-    def __init__(self, int64_t word_ngrams, int32_t[::1] row_of_bucket, int64_t row_count, bint add):
-        self.word_ngrams, self.row_of_bucket, self.row_count, self.add = word_ngrams, row_of_bucket, row_count, add
+    def __init__(
+        self,
+        int64_t word_ngrams,
+        int64_t shortest,
+        int64_t longest,
+        int32_t[::1] row_of_bucket not None,
+        int64_t row_count,
+        bint add=False,
+        bint pruned=False,
+    ):
+        self.word_ngrams, self.shortest, self.longest = word_ngrams, shortest, longest
+        self.row_of_bucket, self.row_count = row_of_bucket, row_count
+        self.add_rows, self.pruned = add, pruned
 
-    def find(self, const uint32_t[::1] ids not None, TypeRows known not None, TypeRows new not None):
+    def find(self, const uint32_t[::1] ids not None, TextTypes known not None, TextTypes new not None):
         """Find the rows and labels of whole texts. A text without words has no rows.
 
         Args:
@@ -370,71 +413,212 @@ cdef class TextRows:
             of each text with repeats, and with n-grams without a row. label_starts, int64 (texts + 1,), and labels,
             int32 (m,).
         """
-        cdef int64_t texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), k, text = 0, tokens = 0
-        cdef int64_t[::1] starts = np.zeros(texts + 1, np.int64), label_starts = np.zeros(texts + 1, np.int64)
-        cdef int64_t[::1] sizes = np.zeros(texts, np.int64)
-        cdef int32_t[::1] labels = np.empty(len(ids), np.int32), hashes = np.empty(len(ids), np.int32)
-        cdef int64_t found_labels = 0
-        cdef Type type
-        self.allocate(ids, known, new)
+        cdef int64_t size = 0, start = 0, longest = 0, bits = 1, k, id
         with nogil:
             for k in range(ids.shape[0]):
-                type = type_of(known, new, ids[k])
-                if type.label >= 0:
-                    labels[found_labels] = type.label
-                    found_labels += 1
-                if type.label != NO_LABEL:
-                    continue
-                if ids[k] != SENTENCE_END_ID or tokens:
-                    hashes[tokens] = type.hash
-                    tokens += 1
-                    sizes[text] += type.size
-                    self.count_rows(type)
+                id = ids[k] - known.records.shape[0]
+                if id < 0:
+                    size += self.most_ngrams(known.offsets[ids[k] + 1] - known.offsets[ids[k]])
+                else:
+                    size += self.most_ngrams(new.offsets[id + 1] - new.offsets[id])
+                size += self.word_ngrams
+                longest = max(longest, size - start)
                 if ids[k] == SENTENCE_END_ID:
-                    sizes[text] += self.count_word_ngrams(hashes, tokens)
-                    text += 1
-                    self.start, tokens = self.end, 0
-                    starts[text], label_starts[text] = self.end, found_labels
-        return (np.asarray(starts), np.asarray(self.rows)[: self.end], np.asarray(self.counts)[: self.end],
-                np.asarray(sizes), np.asarray(label_starts), np.asarray(labels)[:found_labels])
-
-    cdef allocate(self, const uint32_t[::1] ids, TypeRows known, TypeRows new):
-        """Allocate memory for the rows of these tokens, and a hash table for twice the rows of the longest text."""
-        cdef int64_t size = 0, start = 0, longest = 0, bits = 1, k
-        for k in range(ids.shape[0]):
-            size += self.word_ngrams + type_of(known, new, ids[k]).size
-            longest = max(longest, size - start)
-            if ids[k] == SENTENCE_END_ID:
-                start = size
+                    start = size
         while bits < 32 and (<int64_t>1 << bits) < 2 * longest:
             bits += 1
         self.rows, self.counts = np.empty(size, np.int32), np.empty(size, np.int32)
-        self.slots, self.shift, self.start, self.end = np.full(<int64_t>1 << bits, -1, np.int64), 32 - bits, 0, 0
+        self.slots, self.shift = np.full(<int64_t>1 << bits, -1, np.int64), 32 - bits
+        self.read(ids, known, new, None)
+        return (np.asarray(self.starts), np.asarray(self.rows)[: self.end], np.asarray(self.counts)[: self.end],
+                np.asarray(self.sizes), np.asarray(self.label_starts), np.asarray(self.labels)[: self.label_end])
 
-    cdef int64_t count_word_ngrams(self, const int32_t[::1] hashes, int64_t tokens) noexcept nogil:
-        """Count the rows of the word n-grams of a text. Return the number of n-grams."""
-        cdef int64_t i, j, ngrams = 0
+    def pool(
+        self,
+        const uint32_t[::1] ids not None,
+        TextTypes known not None,
+        TextTypes new not None,
+        const uint8_t[:, ::1] matrix not None,
+    ):
+        """Return the mean of the rows of each text, with repeats: see `find`. Several threads may share `known`.
+
+        Args:
+            ids, known, new: As in `find`.
+            matrix: (rows, 4 D), the bytes of float32.
+
+        Returns:
+            means, float32 (texts, D). known, bool (texts,): whether a text has a row other than the row of </s>.
+            sizes, label_starts and labels, as in `find`.
+        """
+        self.matrix = matrix
+        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), matrix.shape[1] // 4), np.float32)
+        self.read(ids, known, new, means)
+        sizes = np.asarray(self.sizes)
+        means /= np.maximum(sizes, 1)[:, np.newaxis].astype(np.float32)
+        has_words, label_starts = np.asarray(self.known).view(bool), np.asarray(self.label_starts)
+        return means, has_words, sizes, label_starts, np.asarray(self.labels)[: self.label_end]
+
+    cdef read(self, const uint32_t[::1] ids, TextTypes known, TextTypes new, float[:, ::1] means):
+        """Count the rows of texts or, if `means` has a row for each text, add them up. List the labels."""
+        cdef int64_t types = known.records.shape[0], longest = max(known.longest, new.longest), texts, k
+        texts = np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID)
+        self.starts, self.label_starts = np.zeros((2, texts + 1), np.int64)
+        self.sizes, self.known = np.zeros(texts, np.int64), np.zeros(texts, np.uint8)
+        self.labels, self.hashes = np.empty((2, len(ids)), np.int32)
+        self.marked = np.empty(longest + 2, np.uint8)
+        most = max(self.most_ngrams(longest), len(ids) * (self.word_ngrams - 1))
+        self.buckets = np.empty(most + 1, np.int32)
+        self.end_row = type_at(known, SENTENCE_END_ID).own
+        self.text = self.start = self.end = self.tokens = self.label_end = self.queued = 0
+        for k in range(QUEUE):
+            self.queue[k].row = NULL
+        with nogil:
+            if means is not None and known.sums.shape[1]:
+                self.sum_types(ids, known, new)
+            for k in range(ids.shape[0]):
+                self.mean = NULL if means is None else &means[self.text, 0]
+                if k + AHEAD < ids.shape[0]:
+                    prefetch(type_of(known, new, ids[k + AHEAD]))
+                if ids[k] >= types:
+                    self.use(new, ids[k] - types)
+                elif ids[k] != SENTENCE_END_ID or self.tokens:
+                    self.use(known, ids[k])
+                if ids[k] == SENTENCE_END_ID:
+                    self.use_word_ngrams()
+                    self.text += 1
+                    self.start, self.tokens = self.end, 0
+                    self.starts[self.text], self.label_starts[self.text] = self.end, self.label_end
+            self.add_queued()
+
+    cdef void sum_types(self, const uint32_t[::1] ids, TextTypes known, TextTypes new) noexcept nogil:
+        """Add up the rows of each type that no thread has added up before."""
+        cdef int64_t types = known.records.shape[0], claims = 0, k
+        cdef Type *type
+        for k in range(ids.shape[0]):
+            if k + AHEAD < ids.shape[0]:
+                prefetch(type_of(known, new, ids[k + AHEAD]))
+            type = type_of(known, new, ids[k])
+            if type.label == NO_LABEL and claim(&type.state):
+                if ids[k] < types:
+                    type.rows = self.use_rows(known, ids[k], &known.sums[ids[k], 0], &type.size)
+                else:
+                    type.rows = self.use_rows(new, ids[k] - types, &new.sums[ids[k] - types, 0], &type.size)
+                self.hashes[claims] = ids[k]  # there is room for all ids, and hashes come later
+                claims += 1
+        self.add_queued()
+        for k in range(claims):
+            publish(&type_of(known, new, self.hashes[k]).state)
+
+    cdef inline int64_t most_ngrams(self, int64_t size) noexcept nogil:
+        """Return a limit for the number of n-grams of a word of this many bytes, and its own row."""
+        return 1 + max(0, min(self.longest, size + 2) - self.shortest + 1) * (size + 2)
+
+    cdef inline void use(self, TextTypes types, int64_t id) noexcept nogil:
+        """Use a token of the current text."""
+        cdef Type *type = type_at(types, id)
+        cdef int32_t rows, size = 0
+        if type.label >= 0:
+            self.labels[self.label_end] = type.label
+            self.label_end += 1
+        if type.label != NO_LABEL:
+            return
+        self.hashes[self.tokens] = type.hash
+        self.tokens += 1
+        if self.mean == NULL or types.sums.shape[1] == 0:
+            rows = self.use_rows(types, id, self.mean, &size)
+        else:
+            wait_for(&type.state)
+            rows, size = type.rows, type.size
+            self.add(<const uint8_t *>&types.sums[id, 0], self.mean)
+        self.sizes[self.text] += size
+        self.known[self.text] |= rows > 0 and type.own != self.end_row
+
+    cdef int32_t use_rows(self, TextTypes types, int64_t id, float *sum, int32_t *size) noexcept nogil:
+        """Count the rows of a type, or add them to a sum. Return their number, and in `size` how many count."""
+        cdef int32_t own = type_at(types, id).own, rows = own >= 0, ngrams = self.list_ngrams(types, id)
+        if own >= 0:
+            self.use_row(own, sum)
+        size[0] = rows + ngrams
+        rows += self.use_buckets(ngrams, sum)
+        if self.pruned:
+            size[0] = rows
+        return rows
+
+    cdef int32_t list_ngrams(self, TextTypes types, int64_t id) noexcept nogil:
+        """List the buckets of the n-grams of characters of a type. Return their number."""
+        cdef int64_t begin = types.offsets[id], size, first, ngrams = 0, k
+        if self.longest == 0:
+            return 0
+        size = add_boundaries(&types.blob[0] + begin, types.offsets[id + 1] - begin, &self.marked[0])
+        for first in range(size):
+            ngrams += list_buckets(
+                &self.marked[0],
+                size,
+                first,
+                self.shortest,
+                self.longest,
+                <uint32_t>self.row_of_bucket.shape[0],
+                False,
+                &self.buckets[ngrams],
+            )
+        for k in range(ngrams):
+            prefetch(&self.row_of_bucket[self.buckets[k]])
+        return <int32_t>ngrams
+
+    cdef void use_word_ngrams(self) noexcept nogil:
+        """Use the word n-grams of the current text."""
+        cdef int64_t i, j, ngrams = 0, rows
         cdef uint64_t fnv
-        for i in range(tokens):
-            fnv = <uint64_t><int64_t>hashes[i]
-            for j in range(i + 1, min(tokens, i + self.word_ngrams)):
-                fnv = fnv * 116049371 + <uint64_t><int64_t>hashes[j]
-                self.count_bucket(<int32_t>(fnv % <uint64_t>self.row_of_bucket.shape[0]))
+        for i in range(self.tokens):
+            fnv = <uint64_t><int64_t>self.hashes[i]
+            for j in range(i + 1, min(self.tokens, i + self.word_ngrams)):
+                fnv = fnv * 116049371 + <uint64_t><int64_t>self.hashes[j]
+                self.buckets[ngrams] = <int32_t>(fnv % <uint64_t>self.row_of_bucket.shape[0])
+                prefetch(&self.row_of_bucket[self.buckets[ngrams]])
                 ngrams += 1
-        return ngrams
+        rows = self.use_buckets(ngrams, self.mean)
+        self.sizes[self.text] += rows if self.pruned else ngrams
+        self.known[self.text] |= rows > 0
 
-    cdef inline void count_rows(self, Type type) noexcept nogil:
+    cdef int32_t use_buckets(self, int64_t ngrams, float *sum) noexcept nogil:
+        """Use the rows of the listed buckets. Return their number."""
         cdef int64_t k
-        for k in range(type.size):
-            if type.rows[k] >= 0:
-                self.count(type.rows[k])
+        cdef int32_t row, rows = 0
+        for k in range(ngrams):
+            row = self.row_of_bucket[self.buckets[k]]
+            if row < 0 and self.add_rows:
+                row = self.row_of_bucket[self.buckets[k]] = <int32_t>self.row_count
+                self.row_count += 1
+            if row >= 0:
+                rows += 1
+                self.use_row(row, sum)
+        return rows
 
-    cdef inline void count_bucket(self, int32_t bucket) noexcept nogil:
-        if self.row_of_bucket[bucket] < 0 and self.add:
-            self.row_of_bucket[bucket] = <int32_t>self.row_count
-            self.row_count += 1
-        if self.row_of_bucket[bucket] >= 0:
-            self.count(self.row_of_bucket[bucket])
+    cdef inline void use_row(self, int32_t row, float *sum) noexcept nogil:
+        """Count a row of the current text, or add it to a sum."""
+        if sum == NULL:
+            self.count(row)
+        else:
+            self.add(&self.matrix[row, 0], sum)
+
+    cdef inline void add(self, const uint8_t *row, float *sum) noexcept nogil:
+        """Prefetch a row, which will be added to a sum, and add the row that was prefetched QUEUE calls ago."""
+        cdef Waiting *oldest = &self.queue[self.queued & (QUEUE - 1)]
+        if oldest.row != NULL:
+            add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
+        prefetch_row(row, self.matrix.shape[1])
+        oldest.row, oldest.sum = row, sum
+        self.queued += 1
+
+    cdef inline void add_queued(self) noexcept nogil:
+        """Add the rows that are being prefetched."""
+        cdef int64_t k
+        cdef Waiting *oldest
+        for k in range(self.queued, self.queued + QUEUE):
+            oldest = &self.queue[k & (QUEUE - 1)]
+            if oldest.row != NULL:
+                add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
+            oldest.row = NULL
 
     cdef inline void count(self, int32_t row) noexcept nogil:
         """Count a row of the current text."""

@@ -328,7 +328,7 @@ class Corpus:
                 origins.append((size, name, offset))
             expected = (name, offset + len(piece))
             size += len(piece)
-            if must_wait := self._must_wait():  # a whole line may have come in several pieces
+            if must_wait := self.must_wait():  # a whole line may have come in several pieces
                 parts, piece = [], b"".join([*parts, piece])
             end = last_space(piece) + 1 if must_wait or size >= BLOCK_BYTES else 0
             if end:
@@ -567,7 +567,7 @@ class Corpus:
             text = text.replace(b"\n", b" ") if as_lines else text
             parts += [*without_markup([text]), b"\n"] if strip_markup else [text, b"\n"]
             size += len(text)
-            if size > BLOCK_BYTES or self._must_wait():
+            if size > BLOCK_BYTES or self.must_wait():
                 yield b"".join(parts)
                 parts, size = [], 0
         yield b"".join(parts)
@@ -671,7 +671,7 @@ class Corpus:
             yield piece
             read = stream.read1 if self._pipe else stream.read
 
-    def _must_wait(self) -> bool:
+    def must_wait(self) -> bool:
         """Return whether the next bytes of a pipe or terminal have not come yet."""
         if self._pipe is None:
             return False
@@ -683,7 +683,7 @@ class Corpus:
     def _head(self, pieces: Iterator[bytes]) -> bytes:
         """Read pieces until they have SIGNATURE_BYTES, the file ends, or w2v must wait after a line. Join them."""
         head = b""
-        while len(head) < SIGNATURE_BYTES and not (head.endswith(b"\n") and self._must_wait()):
+        while len(head) < SIGNATURE_BYTES and not (head.endswith(b"\n") and self.must_wait()):
             if (piece := next(pieces, None)) is None:
                 break
             head += piece

@@ -15,7 +15,7 @@ from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
 from w2v.system import memory
 from w2v.system.files import temporary_folder
-from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TypeRows, hashes_of, idf_weights
+from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TextTypes, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
@@ -214,9 +214,9 @@ class Features:
             new = buckets[row_of_bucket[buckets] < 0]
             row_of_bucket[new] = np.arange(row_count, row_count + len(new))
             row_count += len(new)
-        known = self.type_rows(types, self.vocabulary.words.rows_of(types), labels, row_of_bucket)
-        none = self.type_rows(Words.of([]), labels[:0], labels[:0], row_of_bucket)
-        finder = TextRows(self.word_ngrams, row_of_bucket, row_count, add)
+        known = TextTypes(types.blob, types.offsets, self.vocabulary.words.rows_of(types), labels)
+        none = TextTypes(types.blob[:0], types.offsets[:1], labels[:0], labels[:0])
+        finder = self.finder(row_of_bucket, row_count, add)
         pieces = _whole_texts(store.pieces(IDS_AT_ONCE))
         found = _join((RowCounts(*finder.find(ids, known, none)) for ids in pieces), temporary_folder(folder))
         buckets = np.flatnonzero(row_of_bucket >= 0).astype(np.int32)
@@ -254,28 +254,10 @@ class Features:
 
         return labels_of
 
-    def type_rows(
-        self, types: Words, own: NDArray[np.int32], labels: NDArray[np.int32], row_of_bucket: NDArray[np.int32]
-    ) -> TypeRows:
-        """Return the rows of each of T types, those of its n-grams of characters included.
-
-        Args:
-            types: The types.
-            own: int32 (T,), the row of each type in the vocabulary, or -1.
-            labels: int32 (T,), the label of each type, NO_LABEL or IGNORED_LABEL.
-            row_of_bucket: See the property.
-        """
-        hashes, starts, buckets = self.hashes(types)
-        is_known = own >= 0
-        rows = np.insert(row_of_bucket[buckets], starts[:-1][is_known], own[is_known])
-        return TypeRows(labels, hashes, starts + np.append(0, np.cumsum(is_known)), rows)
-
-    def hashes(self, words: Words) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-        """Return the hash of each of n words, int32 (n,), and their character n-grams: see Subwords.ngram_buckets."""
-        ngrams = np.zeros(len(words) + 1, np.int64), np.empty(0, np.int32)
-        if self.subwords:
-            ngrams = self.subwords.ngram_buckets(words)
-        return hashes_of(words.blob, words.offsets), *ngrams
+    def finder(self, row_of_bucket: NDArray[np.int32], row_count: int, add: bool = False) -> TextRows:
+        """Return a TextRows that finds the rows of these features; its arguments are the same."""
+        lengths = (self.subwords.shortest, self.subwords.longest) if self.subwords else (1, 0)
+        return TextRows(self.word_ngrams, *lengths, row_of_bucket, row_count, add, self.pruned)
 
     def with_idf(
         self,
@@ -312,7 +294,10 @@ class Features:
     @cached_property
     def end_row(self) -> int:
         """The row of the word </s>, or -1."""
-        return int(self.vocabulary.words.rows_of(END)[0])
+        words = self.vocabulary.words
+        rows = np.flatnonzero(np.diff(words.offsets) == len(SENTENCE_END_WORD))
+        found = rows[words.take(rows).start_with(SENTENCE_END_WORD)]
+        return int(found[0]) if len(found) else -1
 
     def have_words(self, found: RowCounts) -> NDArray[np.bool_]:
         """Return which of N texts have a row other than the row of </s>, bool (N,)."""
@@ -364,10 +349,7 @@ class Features:
         """
         if self.factors is not None:
             return idf_weights(found.rows, found.counts, found.starts, self.factors, TINY)
-        totals: NDArray[Any] = found.sizes
-        if self.pruned:
-            totals = np.diff(np.append(0, np.cumsum(found.counts))[found.starts])
-        shares: NDArray[Any] = found.counts / np.repeat(totals, np.diff(found.starts))
+        shares: NDArray[Any] = found.counts / np.repeat(found.sizes, np.diff(found.starts))
         return shares.astype(np.float32)
 
     # -- files --------------------------------------------------------------------------------------
@@ -407,7 +389,8 @@ class Features:
         buckets, rows = found["text_buckets"], len(vocabulary) + len(found["text_buckets"])
         if (
             any(found[name].dtype != kind or found[name].ndim != 1 for name, kind in kinds.items())
-            or np.any(buckets < 0) or np.any(buckets >= bucket_count) or len(np.unique(buckets)) != len(buckets)
+            or np.any(buckets < 0) or np.any(buckets >= bucket_count)
+            or (np.any(buckets[1:] <= buckets[:-1]) and len(np.unique(buckets)) != len(buckets))
             or len(found.get("idf", np.empty(rows))) != rows
             or len(found["label_counts"]) != len(found["label_offsets"]) - 1
         ):  # fmt: skip
@@ -418,33 +401,59 @@ class Features:
         return cls(vocabulary, labels, bucket_count, *own, options.fasttext == "pruned")
 
 
-class TextFinder:
-    """Finds the rows of new texts. Any thread may call it."""
+class PooledTexts(NamedTuple):
+    """The weighted sums of the rows of N texts: see TextRows.pool."""
 
-    def __init__(self, features: Features) -> None:
+    rows: NDArray[np.float32]
+    known: NDArray[np.bool_]
+    sizes: NDArray[np.int64]
+    label_starts: NDArray[np.int64]
+    labels: NDArray[np.int32]
+
+
+class TextFinder:
+    """Finds the rows of new texts. Any thread may call it.
+
+    Args:
+        features: The meaning of the rows.
+        width: The number of values of a row for `pool`.
+    """
+
+    def __init__(self, features: Features, width: int) -> None:
         self._features, words = features, features.vocabulary.words
         self._lookup, self._row_of_bucket = words.lookup(), features.row_of_bucket
         self._labels = {prefix: features.label_lookup(prefix) for prefix in (features.label_prefix, OWN_PREFIX)}
-        own = np.append(words.rows_of(END), np.arange(len(words), dtype=np.int32))
-        self._types = features.type_rows(END.concat(words), own, np.full_like(own, NO_LABEL), self._row_of_bucket)
+        own = np.append(np.int32(features.end_row), np.arange(len(words), dtype=np.int32))
+        types, self._width = END.concat(words), width if features.subwords else 0
+        self._types = TextTypes(types.blob, types.offsets, own, np.full_like(own, NO_LABEL), self._width)
 
     def find(self, text: bytes, prefix: str | None = None) -> RowCounts:
         """Find the rows and the labels of the lines of a text, which ends with a newline and PADDING.
 
         An unknown label is -1. Labels begin with the `prefix`, by default the `label_prefix` of the features.
         """
+        finder = self._features.finder(self._row_of_bucket, self._features.rows)
+        found = RowCounts(*finder.find(*self._tokens(text, prefix)))
+        return found._replace(labels=self._known_labels(found.labels))
+
+    def pool(self, text: bytes, prefix: str | None, rows: NDArray[np.float32]) -> PooledTexts:
+        """Return the means of the rows of the lines of a text, and their labels, as in `find`."""
+        finder = self._features.finder(self._row_of_bucket, self._features.rows)
+        found = PooledTexts(*finder.pool(*self._tokens(text, prefix), rows.view(np.uint8)))
+        return found._replace(labels=self._known_labels(found.labels))
+
+    def _tokens(self, text: bytes, prefix: str | None) -> tuple[NDArray[np.uint32], TextTypes, TextTypes]:
+        """Return the types of the tokens of a text, the known types, and the others."""
         features = self._features
         rows, blob, offsets = self._lookup.find(text)
-        new = Words(blob, offsets)
-        labels = self._labels[features.label_prefix if prefix is None else prefix](new)
-        unknown = len(features.labels)  # stands for all unknown labels, because TextRows leaves out negative ones
-        labels[labels == IGNORED_LABEL] = unknown
-        types = features.type_rows(new, np.full_like(labels, -1), labels, self._row_of_bucket)
-        ids = (rows + 1).astype(np.uint32)  # the end of a text is -1 in `rows`, and SENTENCE_END_ID here
-        finder = TextRows(features.word_ngrams, self._row_of_bucket, features.rows, add=False)
-        found = RowCounts(*finder.find(ids, self._types, types))
-        found.labels[found.labels == unknown] = -1
-        return found
+        labels = self._labels[features.label_prefix if prefix is None else prefix](Words(blob, offsets))
+        labels[labels == IGNORED_LABEL] = len(features.labels)  # because TextRows leaves out negative ones
+        types = TextTypes(blob, offsets, np.full_like(labels, -1), labels, self._width)
+        return (rows + 1).astype(np.uint32), self._types, types  # the end of a text is -1 in `rows`
+
+    def _known_labels(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return labels with -1 for unknown ones."""
+        return np.where(labels < len(self._features.labels), labels, np.int32(-1))
 
     def names_of_rows(self, text: list[bytes]) -> dict[int, str]:
         """Return the words and n-grams of a text by their rows; see `find`. N-grams that share a row are joined."""
@@ -452,7 +461,8 @@ class TextFinder:
         names = [word.decode(errors="replace") for word in (*text, SENTENCE_END_WORD)]
         words = Words.of(names)
         rows_of_words = self._lookup.rows(words.with_padding(), words.offsets).tolist()
-        hashes, starts, buckets = features.hashes(words)
+        hashes = hashes_of(words.blob, words.offsets)
+        starts, buckets = (features.subwords or Subwords(1, 0, 1)).ngram_buckets(words)
         for at, name in enumerate(names):
             found.setdefault(rows_of_words[at], {})[name] = None
             for row in row_of_bucket[buckets[starts[at] : starts[at + 1]]].tolist():

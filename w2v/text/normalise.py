@@ -129,10 +129,13 @@ class Normaliser:
         if text.isascii():
             return text
         try:
-            return text.decode("utf-8", self.errors).encode()
+            text.decode()
         except UnicodeDecodeError as error:
+            if self.errors != "strict":
+                return text.decode("utf-8", self.errors).encode()
             word = text[last_space(text[: error.start]) + 1 :].split(None, 1)[0]
             raise Malformed(error.start, word) from None
+        return text
 
     def _apply(self, text: bytes) -> bytes:
         text = self._normalise_form(text)

@@ -71,7 +71,8 @@ def encode(word: str) -> bytes:
 
 
 def _not_encoded(error: UnicodeEncodeError) -> W2VError:
-    return W2VError(f"the word {error.object[:60]!r} cannot be written as UTF-8")
+    around = error.object[max(0, error.start - 30) : error.start + 30]
+    return W2VError(f"the word {around!r} cannot be written as UTF-8")
 
 
 class Words(Sequence[str]):

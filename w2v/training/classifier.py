@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial, wraps
+from itertools import chain, islice
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, translate_errors
-from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels
+from w2v.evaluation.labels import LabelScores, Predictions, best_labels, divide, score_labels
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.storage import SparseMatrix, join_rows
@@ -28,11 +30,12 @@ from w2v.options import check_whole, suggestion
 from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike
+from w2v.system.threads import map_in_order, one_blas_thread, processors
 from w2v.text._text import PADDING
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
-from w2v.text.examples import NGRAM_ROWS, Examples, Features, RowCounts, TextFinder
+from w2v.text.examples import NGRAM_ROWS, Examples, Features, PooledTexts, TextFinder
 from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions, words_of
 from w2v.text.lines import read_whole_lines
 from w2v.text.normalise import TextOptions
@@ -44,6 +47,8 @@ from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
 SCORES_AT_ONCE = 1 << 22  # probabilities of labels computed at a time
+TEXTS_AT_ONCE = 1 << 8  # texts of a list joined at a time, because Corpus reads few long texts faster
+MAPPABLE = (".safetensors", ".bin")  # the extensions of files with rows that can be memory-mapped
 LIKELY = 0.5  # the threshold of a label where a text may have several
 
 
@@ -136,15 +141,19 @@ class Classifier:
         return [found for block in self._blocks(texts) for found in self.most_probable(block, k, threshold)]
 
     def most_probable(
-        self, probabilities: NDArray[np.float32], k: int | None = 1, threshold: float | None = None
-    ) -> list[list[tuple[str, float]]]:
-        """Return the labels with the highest probabilities, (N, L), as `predict` does."""
+        self,
+        probabilities: NDArray[np.float32],
+        k: int | None = 1,
+        threshold: float | None = None,
+        form: Callable[[str, float], Any] = lambda *pair: pair,
+    ) -> list[list[Any]]:
+        """Return the labels with the highest probabilities, (N, L), as `predict` does, each in some form."""
         limits = self.limits(k, threshold)
         best, values = best_labels(probabilities, limits["k"])
         sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
         names = np.array(self.labels, object)[best]
-        rows = zip(names.tolist(), values.tolist(), sizes.tolist(), strict=True)
-        return [list(zip(own[:size], numbers[:size], strict=True)) for own, numbers, size in rows]
+        pairs = list(map(form, names.ravel().tolist(), values.ravel().tolist()))
+        return divide(pairs, best.shape[1], sizes.tolist())
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
@@ -183,13 +192,51 @@ class Classifier:
         Raises:
             W2VError: The text cannot be read.
         """
-        prefix = OWN_PREFIX if isinstance(texts, LabelledTexts) else self.features.label_prefix
-        for lines in self._read(texts, column, encoding, errors, progress):
-            for part in self.finder.find(lines, prefix).parts(max(1, SCORES_AT_ONCE // len(self.labels))):
-                yield Predictions(self.probabilities(part), part.label_starts, part.labels)
+        if not isinstance(texts, Corpus | LabelledTexts):
+            texts = Corpus(texts)
+        blocks = self._read(texts, column, encoding, errors, progress)
+        if isinstance(texts, LabelledTexts):
+            yield from self.predictions(blocks, OWN_PREFIX)
+        else:
+            yield from self.predictions(blocks, must_wait=texts.must_wait)
+
+    def predictions(
+        self,
+        blocks: Iterable[bytes],
+        prefix: str | None = None,
+        must_wait: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Predictions]:
+        """Yield predictions for blocks of whole lines, each followed by PADDING. Several threads compute them.
+
+        Args:
+            blocks: The blocks. Those with many lines are divided, so that their probabilities fit in memory.
+            prefix: What labels begin with in these lines; by default, as in training.
+            must_wait: See map_in_order.
+        """
+        most = max(1, SCORES_AT_ONCE // len(self.labels))
+
+        def pieces() -> Iterator[bytes]:
+            for block in blocks:
+                if block.count(b"\n") <= most:
+                    yield block
+                    continue
+                lines = block[: -len(PADDING)].split(b"\n")[:-1]
+                for first in range(0, len(lines), most):
+                    yield b"\n".join([*lines[first : first + most], PADDING])
+
+        def predict(lines: bytes) -> Predictions:
+            pooled = self.pool_lines(lines, prefix)
+            return Predictions(self.probabilities(pooled), pooled.label_starts, pooled.labels)
+
+        rest = pieces()
+        start = list(islice(rest, 1))
+        start += () if must_wait() else islice(rest, 1)
+        workers = processors() if len(start) > 1 or must_wait() else 1  # a single block needs no other threads
+        with one_blas_thread() if workers > 1 else nullcontext():
+            yield from map_in_order(predict, chain(start, rest), workers, must_wait)
 
     def read_explanations(
-        self, texts: Source | Corpus, column: str | None = PLAIN, encoding: str = UTF_8, errors: Errors = "strict"
+        self, texts: Corpus, column: str | None = PLAIN, encoding: str = UTF_8, errors: Errors = "strict"
     ) -> Iterator[Explanation | None]:
         """Yield what decided the best label of each text; None if the model knows no word of it.
 
@@ -200,7 +247,7 @@ class Classifier:
 
     def _read(
         self,
-        texts: Source | Corpus | LabelledTexts,
+        texts: Corpus | LabelledTexts,
         column: str | None,
         encoding: str,
         errors: Errors,
@@ -211,8 +258,7 @@ class Classifier:
         if isinstance(texts, LabelledTexts):
             corpus, source, column, encoding, prefix = texts.corpus, texts.source, PLAIN, UTF_8, OWN_PREFIX
         else:
-            corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
-            source = corpus
+            corpus = source = texts
         meter = Meter(progress, "predict", unit="bytes")
         for lines in read_whole_lines(corpus, self.text, column, encoding, errors, prefix, "gave no label to"):
             yield lines
@@ -224,8 +270,9 @@ class Classifier:
     def _blocks(self, texts: Iterable[Any]) -> Iterator[NDArray[np.float32]]:
         if isinstance(texts, str | Mapping) or not isinstance(texts, Iterable):
             raise W2VError(f"a list of texts is needed, not {type(texts).__name__}: write [{texts!r:.60}]")
-        lines = (words_of(text) for text in texts)
-        return (block.probabilities for block in self.read_predictions(Corpus(lines), progress=lambda _: None))
+        lines = map(words_of, texts)
+        joined = ("\n".join(some) for some in iter(lambda: list(islice(lines, TEXTS_AT_ONCE)), []))
+        return (block.probabilities for block in self.read_predictions(Corpus(joined), progress=lambda _: None))
 
     def explain(self, text: Any, label: str | None = None) -> Explanation:
         """Return how much each word and n-gram of a text adds to the score of a label.
@@ -249,8 +296,8 @@ class Classifier:
         """Return the explanation of a normalised line. See `explain` and `read_explanations`."""
         if self.loss.no_word_outputs:
             raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
-        found = self.finder.find(line + b"\n" + PADDING)
-        probabilities = self.probabilities(found)[0]
+        text = line + b"\n" + PADDING
+        found, probabilities = self.finder.find(text), self.probabilities(self.pool_lines(text))[0]
         if np.isnan(probabilities[0]):
             return None
         number = int(probabilities.argmax()) if label is None else self.labels.index(label)
@@ -263,24 +310,28 @@ class Classifier:
 
     @cached_property
     def finder(self) -> TextFinder:
-        """Finds the rows of new texts, for `probabilities`."""
-        return TextFinder(self.features)
+        """Finds the rows of new texts."""
+        return TextFinder(self.features, self.inputs.shape[1])
 
-    def probabilities(self, found: RowCounts) -> NDArray[np.float32]:
-        """Return the probability of each label for texts of these rows, float32 (N, L); NaN without known words."""
-        probabilities = self.probabilities_of(self.pooled(found) / np.float32(self.temperature))
-        known = self.features.have_words(found)
-        if self.options.fasttext:  # </s> is a word like others, and a text without words has it
-            known = (np.diff(found.starts) > 0) | ((found.sizes == 0) & (self.features.end_row >= 0))
-        probabilities[~known] = np.nan
-        return probabilities
-
-    def pooled(self, found: RowCounts) -> NDArray[np.float32]:
-        """Return the weighted sum of the rows of each of N texts, (N, D)."""
-        pooled = self._sums(found.rows, found.starts, self.features.weights(found))
-        if self.options.fasttext and self.features.end_row >= 0:
-            pooled[found.sizes == 0] = self.inputs[self.features.end_row]
+    def pool_lines(self, lines: bytes, prefix: str | None = None) -> PooledTexts:
+        """Return the weighted sum of the rows of each line; see TextFinder.find."""
+        inputs, features = self.inputs, self.features
+        if features.factors is None and isinstance(inputs, np.ndarray) and inputs.dtype == np.float32:
+            pooled = self.finder.pool(lines, prefix, inputs)
+        else:
+            found = self.finder.find(lines, prefix)
+            rows = self._sums(found.rows, found.starts, features.weights(found))
+            pooled = PooledTexts(rows, features.have_words(found), *found[3:])
+        if self.options.fasttext and features.end_row >= 0:  # </s> is a word like others: a text without words has it
+            pooled.rows[pooled.sizes == 0] = inputs[features.end_row]
+            pooled.known[:] = True
         return pooled
+
+    def probabilities(self, texts: PooledTexts) -> NDArray[np.float32]:
+        """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
+        probabilities = self.probabilities_of(texts.rows / np.float32(self.temperature))
+        probabilities[~texts.known] = np.nan
+        return probabilities
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
@@ -352,12 +403,12 @@ class Classifier:
 
         Args:
             path: The file.
-            mmap: Whether to memory-map the rows instead of reading them.
+            mmap: Whether to memory-map the rows instead of reading them. The rows of .ftz files are always read.
 
         Raises:
             W2VError: The file cannot be read, or it is not a classifier.
         """
-        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix == ".safetensors"), path)
+        return cls.from_vector_file(registry.read(path, mmap and Path(path).suffix in MAPPABLE), path)
 
     @classmethod
     def from_vector_file(cls, stored: VectorFile, path: PathLike) -> Self:

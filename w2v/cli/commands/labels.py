@@ -147,7 +147,7 @@ def predict(
     corpus = options.corpus_of(texts or ["-"], header)
     encoding = options.reading_options({"encoding": encoding}).encoding
     reading: dict[str, Any] = {"column": column, "encoding": encoding, "errors": errors}
-    classifier = Classifier.load(model)
+    classifier = Classifier.load(model, mmap=True)
     with ProgressPrinter() as progress:
         if explain:
             for explanation in classifier.read_explanations(corpus, **reading):
@@ -158,13 +158,15 @@ def predict(
                 else:
                     click.echo()
             return
+        names = {label: printable(label) for label in classifier.labels}
+
+        def form(label: str, probability: float) -> Any:
+            if as_json:
+                return {"label": label, "probability": probability}
+            return f"{names[label]}\t{probability:.6g}"
+
         for block in classifier.read_predictions(corpus, progress=progress, **reading):
-            found = classifier.most_probable(block.probabilities, k, threshold)
-            sys.stdout.writelines(_line(pairs, as_json) for pairs in found)
+            found = classifier.most_probable(block.probabilities, k, threshold, form)
+            lines = [json.dumps({"labels": pairs}) for pairs in found] if as_json else map("\t".join, found)
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
             sys.stdout.flush()
-
-
-def _line(pairs: list[tuple[str, float]], as_json: bool) -> str:
-    if as_json:
-        return json.dumps({"labels": [{"label": label, "probability": value} for label, value in pairs]}) + "\n"
-    return "\t".join(f"{printable(label)}\t{probability:.6g}" for label, probability in pairs) + "\n"
