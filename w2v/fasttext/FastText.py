@@ -32,6 +32,7 @@ from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 from w2v.training.classifier import SCORES_AT_ONCE, Classifier
 from w2v.training.classify import train_classifier
+from w2v.training.quantize import quantize
 from w2v.training.train import train
 from w2v.vectors.cosines import lengths, unit
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
@@ -412,13 +413,13 @@ class _FastText:
     def save_model(self, path: PathLike) -> None:
         """Write a file that fastText loads. A model that was trained with hs lacks its output rows there."""
         if self._file is None:
-            fasttext.FORMAT.save(path, self._content)
+            (fasttext.QUANTISED if self.is_quantized() else fasttext.FORMAT).save(path, self._content)
         else:
             with atomic_write(path) as file:
                 file.write(self._file.data)
 
     def is_quantized(self) -> bool:
-        return self._classifier is not None and self._classifier.options.fasttext != "dense"
+        return self._content.quantised is not None
 
     def _check_dense(self) -> None:
         if self.is_quantized():
@@ -510,11 +511,36 @@ class _FastText:
     def get_meter(self, path: PathLike, k: int = -1) -> NoReturn:
         raise NotImplementedError("w2v.fasttext has no get_meter: use test_label, or w2v evaluate --labelled")
 
-    def quantize(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise ValueError, as fastText does for a model without labels; w2v cannot quantize a classifier."""
-        if self._classifier:
-            raise NotImplementedError("w2v.fasttext cannot quantize a classifier: use fastText itself")
-        raise ValueError("For now we only support quantization of supervised models")
+    def quantize(
+        self,
+        input: PathLike | None = None,
+        qout: bool = False,
+        cutoff: int = 0,
+        retrain: bool = False,
+        epoch: int | None = None,
+        lr: float | None = None,
+        thread: int | None = None,
+        verbose: int | None = None,
+        dsub: int = 2,
+        qnorm: bool = False,
+    ) -> None:
+        """Quantize the model. As in fastText, `retrain` has an effect only with a cutoff; `verbose` has none.
+
+        Raises:
+            ValueError: The model has no labels, or an argument is impossible.
+        """
+        if not self._classifier:
+            raise ValueError("For now we only support quantization of supervised models")
+        if retrain and not input:
+            raise ValueError("Need input file path if retraining")
+        options: dict[str, Any] = {"cutoff": cutoff or None, "dsub": dsub, "norm": qnorm, "output_layer": qout}
+        if retrain and input and 0 < cutoff < self._classifier.features.rows:
+            own = vars(self)
+            options |= {"texts": Path(input), "epochs": epoch or own["epoch"], "alpha": lr or own["lr"]}
+            options["workers"] = thread or own["thread"]
+        self._file = None
+        with text_warnings_to(lambda line: None):
+            self._set_content(quantize(self._classifier, **options).to_vector_file())
 
 
 def _limits(k: int, threshold: float) -> dict[str, Any]:
@@ -673,7 +699,7 @@ def train_supervised(
             word_ngrams=wordNgrams, buckets=max(1, bucket), label_prefix=label, workers=thread, seed=seed,
             pooling="mean", classifier="embedded", large_softmax=True, **options,
         )  # fmt: skip
-    own = replace(trained.options, fasttext="dense")
+    own = replace(trained.options, fasttext=True)
     return _FastText._of(replace(trained, temperature=1.0, options=own).to_vector_file(), arguments)
 
 
