@@ -29,7 +29,7 @@ def completions(line: str, shell: str = "bash") -> list[str]:
     ("line", "expected"),
     [
         ("w2v ", [f"plain,{name}" for name in cli.COMMANDS]),
-        ("w2v qu", ["plain,query"]),
+        ("w2v que", ["plain,query"]),
         ("w2v train co", ["file,co"]),
         ("w2v train a.txt -", None),
         ("w2v train --loss s", ["plain,sampled", "plain,softmax"]),
