@@ -577,11 +577,12 @@ CALLS = [
             "--epochs 7": {"epochs": 7},
             "--iter 7": {"epochs": 7},
             "--alpha 0.25": {"alpha": 0.25},
-            "--retrain labelled": {"column": None, "encoding": "utf-8", "errors": "strict"},
-            "--retrain labelled|--column none": {"column": "none"},
-            "--retrain labelled|--encoding cp949": {"encoding": "cp949"},
-            "--retrain labelled|--errors ignore": {"errors": "ignore"},
-            "--retrain labelled|--labels topic": {"labels": "topic"},
+            "--retrain labelled --labels topic --column none --encoding cp949 --errors ignore": {
+                "labels": "topic",
+                "column": "none",
+                "encoding": "cp949",
+                "errors": "ignore",
+            },
         },
     ),
     Call(

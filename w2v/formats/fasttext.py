@@ -503,9 +503,8 @@ def as_fasttext(path: PathLike, content: VectorFile) -> VectorFile:
     outputs: NDArray[np.float32] = np.asarray(content.tensors.get("outputs", np.eye(len(content.vectors[0]))))
     tensors = content.tensors | {"outputs": (outputs / header.temperature).astype(np.float32)}
     options = dataclasses.replace(options, classifier="embedded", fasttext=True)
-    changed = dataclasses.replace(
-        content.header, settings={**settings, "loss": loss}, labels=LabelHeader(asdict(options))
-    )
+    labels = LabelHeader(asdict(options))
+    changed = dataclasses.replace(content.header, settings={**settings, "loss": loss}, labels=labels)
     return dataclasses.replace(content, tensors=tensors, header=changed)
 
 
@@ -517,11 +516,7 @@ def output_rows(content: VectorFile) -> NDArray[np.float32]:
 
 
 def quantise(
-    path: PathLike,
-    content: VectorFile,
-    part_size: int = 2,
-    normalise: bool = False,
-    quantise_outputs: bool = False,
+    path: PathLike, content: VectorFile, part_size: int = 2, normalise: bool = False, quantise_outputs: bool = False
 ) -> VectorFile:
     """Return a classifier with quantised rows, as `read` returns it.
 

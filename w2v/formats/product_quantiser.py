@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 CENTROIDS = 256  # vectors that a code of a byte can stand for
 # k-means takes ROUNDS rounds for a sample of rows. Long rows, which decide most predictions, are drawn more often: this
-# halves the error of as large a sample without weights (bench/NOTES.md).
+# halves the error of a sample without weights (bench/NOTES.md).
 ROUNDS, SAMPLE_ROWS = 10, 1 << 12
 TINY = 1e-30  # so that matrices of zeros have weights
 

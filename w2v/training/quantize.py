@@ -97,7 +97,9 @@ def _train(model: Classifier, texts: Source | None, labels: Any, settings: dict[
         if settings or labels is not None:
             raise SettingsError(f"{next(iter(settings), 'labels')} has no effect without texts")
         return model
-    return train_classifier(texts, labels, continue_from=model, **settings)
+    # The new temperature is that of a new model with these few epochs.
+    trained = train_classifier(texts, labels, continue_from=model, **settings)
+    return replace(trained, temperature=model.temperature)
 
 
 def _keep_rows(model: Classifier, cutoff: int | None) -> Classifier:
