@@ -1,11 +1,13 @@
 """How well, and how fast, does w2v classify texts, compared with fastText and with scikit-learn's LinearSVC?
 
     python bench/classify.py --json FILE [--fasttext BINARY] [--only SET …] [--files TRAIN TEST …] [--seeds 5]
+    python bench/classify.py --quantized --fasttext BINARY --json FILE [--only SET …] [--seeds 5]
     python bench/classify.py --training --fasttext BINARY [--only SET …] [--repeats 5] [--json FILE]
 
 The first form trains each program on each set, and scores it on the test lines. Programs and seeds alternate, and FILE
 keeps finished runs, so that the command can be repeated. Times, memory and size are of the whole process, from text to
-model. The second form compares the processor seconds of training alone, at equal settings.
+model. The second form makes models of fastText with 16 dimensions smaller with `fasttext quantize` and `w2v quantize`;
+fastText predicts with both files. The third form compares the processor seconds of training alone, at equal settings.
 
 The sets are in ../shared/labels, or in pairs of files with fastText's lines (--files). lid is language identification
 from n-grams of 2 to 4 characters; a random fifth of its lines is held out. BINARY is fastText's program:
@@ -55,6 +57,7 @@ from w2v.text.corpus import Corpus
 PREFIX = "__label__"
 SETS = ("R8", "TREC", "MR", "lid")
 TUNED: dict[str, Any] = {"lr": 0.5, "epoch": 25, "wordNgrams": 2}  # of fastText
+CUTOFFS = (20_000, 5000, 1000)  # rows that are kept by --quantized
 MEAN: dict[str, Any] = {
     "pooling": "mean", "classifier": "embedded", "loss": "softmax", "alpha": 0.5, "min_alpha": 0.0, "epochs": 25,
     "vector_size": 100,
@@ -230,6 +233,42 @@ def collect_runs(options: Any, sets: Sequence[TextSet], folder: Path) -> None:
     print(markdown(runs.document))
 
 
+def compare_quantised(options: Any, sets: Sequence[TextSet], folder: Path) -> None:
+    """Quantise models of fastText with fastText and with w2v, at the same numbers of rows, and print the table."""
+    runs, model, small = StoredRuns(options.json), folder / "model.bin", folder / "model.ftz"
+    for seed in range(1, options.seeds + 1):
+        for texts in sets:
+            train = fasttext_command(options.fasttext, texts, model, seed, **TUNED | {"dim": 16, "bucket": 200_000})
+            run = partial(measure, texts, train, model, options.fasttext)
+            runs.run_once({"set": texts.name, "program": "fastText, 16 dimensions", "seed": seed}, run)
+            if not model.exists():  # the stored run was of another call
+                run_command(train)
+            for cutoff in CUTOFFS:
+                name = f"{cutoff:,} rows"
+                theirs = [options.fasttext, "quantize", "-input", texts.train, "-output", model.with_suffix("")]
+                theirs += [
+                    "-qnorm",
+                    "-retrain",
+                    "-cutoff",
+                    cutoff,
+                    "-epoch",
+                    5,
+                    "-lr",
+                    0.1,
+                    "-thread",
+                    2,
+                    "-verbose",
+                    0,
+                ]
+                ours = [sys.executable, "-m", "w2v", "quantize", model, "-o", small, "--norm", "--cutoff", cutoff]
+                ours += ["--retrain", texts.train, "--epochs", 5, "--alpha", 0.1, "--quiet"]
+                for program, command in (("fastText", theirs), ("w2v", ours)):
+                    run = partial(measure, texts, [str(word) for word in command], small, options.fasttext)
+                    runs.run_once({"set": texts.name, "program": f"{program}, {name}", "seed": seed}, run)
+            model.unlink()
+    print(markdown(runs.document))
+
+
 def markdown(document: dict[str, Any]) -> str:
     """Return a table with the median of the seeds, and the lowest and the highest value in brackets."""
     groups = group_runs(document["runs"], ["set", "program"])
@@ -300,18 +339,20 @@ def main() -> None:
     parser.add_argument("--files", type=Path, nargs="+", default=[], metavar="FILE", help="pairs of TRAIN and TEST")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each program [%(default)s]")
     parser.add_argument("--fasttext", default=shutil.which("fasttext"), metavar="BINARY")
+    parser.add_argument("--quantized", action="store_true", help="compare small files")
     parser.add_argument("--training", action="store_true", help="compare training alone")
     options = parser.parse_args()
     if len(options.files) % 2:
         parser.error("--files takes pairs of a training file and a test file")
-    if options.training and not options.fasttext:
-        parser.error("--training needs --fasttext")
+    if (options.training or options.quantized) and not options.fasttext:
+        parser.error("--training and --quantized need --fasttext")
     if not options.training and not options.json:
         parser.error("name a file with --json")
     names = options.only or ([] if options.files else ("R8", "MR") if options.training else SETS)
     with tempfile.TemporaryDirectory() as folder:
         sets = open_sets(options.shared, names, options.files, Path(folder))
-        (compare_training if options.training else collect_runs)(options, sets, Path(folder))
+        compare = compare_training if options.training else compare_quantised if options.quantized else collect_runs
+        compare(options, sets, Path(folder))
 
 
 if __name__ == "__main__":

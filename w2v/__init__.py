@@ -47,6 +47,8 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.model import Model as Model
     from w2v.training.perplexity import Perplexity as Perplexity
     from w2v.training.perplexity import perplexity as perplexity
+    from w2v.training.quantize import prune as prune
+    from w2v.training.quantize import quantize as quantize
     from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
@@ -86,6 +88,8 @@ _MODULES = {  # the module of each public name
     "load": "w2v.training.classifier",
     "losses": "w2v.losses",
     "perplexity": "w2v.training.perplexity",
+    "prune": "w2v.training.quantize",
+    "quantize": "w2v.training.quantize",
     "recommend": "w2v.vectors.recommend",
     "resume": "w2v.training.train",
     "slices": "w2v.training.slices",

@@ -589,6 +589,28 @@ CALLS = [
         {"-k 2": {"k": 2}, "--threshold 0.25": {"threshold": 0.25}},
     ),
     Call(
+        "quantize",
+        "cli.commands.labels:quantize_classifier",
+        "classifier.safetensors -o new.ftz",
+        {"cutoff": None, "size": None, "dsub": 2, "norm": False, "output_layer": False},
+        {
+            "--cutoff 7": {"cutoff": 7},
+            "--size 2M": {"size": "2M"},
+            "--dsub 4": {"dsub": 4},
+            "--norm": {"norm": True},
+            "--output-layer": {"output_layer": True},
+            "--epochs 7": {"epochs": 7},
+            "--iter 7": {"epochs": 7},
+            "--alpha 0.25": {"alpha": 0.25},
+            "--retrain labelled --labels topic --column none --encoding cp949 --errors ignore": {
+                "labels": "topic",
+                "column": "none",
+                "encoding": "cp949",
+                "errors": "ignore",
+            },
+        },
+    ),
+    Call(
         "compare",
         "cli.commands.evaluation:compare_models",
         "old.bin old.bin",
@@ -718,6 +740,7 @@ TESTED_ELSEWHERE = {
         "classify --verbose",
         "classify --size",
         "predict --explain",
+        "quantize --labelled",  # tests/training/test_quantize.py
     ),
     *(f"tune --{name}" for name in ("classify", "metric", "held-out", "folds", "labels", "label-prefix", "balanced")),
     *(f"tune --{name}" for name in ("as-counted", "several", "as-found", "word-ngrams", "pooling", "classifier")),

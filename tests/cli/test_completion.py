@@ -29,7 +29,7 @@ def completions(line: str, shell: str = "bash") -> list[str]:
     ("line", "expected"),
     [
         ("w2v ", [f"plain,{name}" for name in cli.COMMANDS]),
-        ("w2v qu", ["plain,query"]),
+        ("w2v que", ["plain,query"]),
         ("w2v train co", ["file,co"]),
         ("w2v train a.txt -", None),
         ("w2v train --loss s", ["plain,sampled", "plain,softmax"]),
@@ -66,7 +66,7 @@ def test_completion_imports_no_slow_module() -> None:
         "try: main()\n"
         "except SystemExit: print({'numpy', 'scipy', 'rich'} & set(sys.modules))"
     )
-    variables = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v qu", "COMP_CWORD": "1"}
+    variables = {"_W2V_COMPLETE": "bash_complete", "COMP_WORDS": "w2v que", "COMP_CWORD": "1"}
     process = subprocess.run(
         [sys.executable, "-c", script], env=os.environ | variables, capture_output=True, text=True, check=True
     )

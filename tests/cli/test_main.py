@@ -41,6 +41,7 @@ ARGUMENTS = {
     # All settings that tune would try are given, so that the result does not depend on time.
     "classify": "{labelled} --workers 1 -o out.safetensors",
     "predict": "{classifier} {line}",
+    "quantize": "{classifier} -o out.safetensors --cutoff 2",
     "slices": "{corpus} {other} -o out --epochs 1 --vector-size 8",
     "tune": "{corpus} -o out.bin --epochs 1 --vector-size 8 --model skipgram --loss ns --window 5 --negative 3 "
     "--sample 0 --vectors input --alpha 0.05 --min-alpha 0.001",

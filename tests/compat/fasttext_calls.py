@@ -227,6 +227,14 @@ def compare_classifiers(theirs: Any) -> tuple[int, list[str]]:
                 w2v.Classifier.load("model.bin").save("again.ft.bin", force=True)
                 compared += 1
                 different += [f"{name}: written"] * probabilities_differ(theirs.load_model("again.ft.bin"), found)
+                for small in ({}, {"cutoff": 450}) if has_ngrams else ({},):
+                    again = ours.load_model("model.bin")
+                    again.quantize(**quantize | small)
+                    again.save_model("small.ftz")
+                    compared += 1
+                    different += [f"{name}, {small}: quantized by w2v"] * probabilities_differ(
+                        theirs.load_model("small.ftz"), again
+                    )
     for loss in ("softmax", "hs", "ns", "ova"):  # 256 labels or more, so that output rows can be quantized
         trained = theirs.train_supervised("many.txt", **OPTIONS | {"loss": loss, "wordNgrams": 2})
         trained.quantize(input="many.txt", qout=True, cutoff=450)
@@ -236,11 +244,13 @@ def compare_classifiers(theirs: Any) -> tuple[int, list[str]]:
             trained, ours.load_model("model.bin")
         )
         trained = ours.train_supervised("many.txt", **OPTIONS | {"loss": loss, "wordNgrams": 2, "maxn": 3})
-        trained.save_model("model.bin")
-        compared += 1
-        different += [f"{loss}, trained by w2v: predict"] * probabilities_differ(
-            theirs.load_model("model.bin"), trained
-        )
+        for kind in ("dense", "quantized"):
+            trained.save_model("model.bin")
+            compared += 1
+            different += [f"{loss}, trained by w2v, {kind}: predict"] * probabilities_differ(
+                theirs.load_model("model.bin"), trained
+            )
+            trained.quantize(qout=True, cutoff=450)
     return compared, different
 
 

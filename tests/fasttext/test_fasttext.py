@@ -301,6 +301,24 @@ def test_vectors_of_a_classifier(classifier: _FastText, tmp_path: Path) -> None:
     assert (tmp_path / "copy.ftz").read_bytes() == pruned.data()
 
 
+def test_quantize_has_the_arguments_and_results_of_fasttext(tmp_path: Path) -> None:
+    train = tmp_path / "train.txt"
+    train.write_text("".join(f"__label__{n % 2} w{n % 2} other{n % 9}\n" for n in range(300)))
+    options = {"wordNgrams": 2, "bucket": 100, "dim": 4, "lr": 0.5, "epoch": 10, "thread": 1}
+    dense, small, further = (w2v.fasttext.train_supervised(train, **options) for _ in range(3))
+    with pytest.raises(ValueError, match="Need input file path if retraining"):
+        small.quantize(retrain=True)
+    small.quantize(cutoff=12, qnorm=True)
+    further.quantize(str(train), cutoff=12, retrain=True, epoch=3, lr=0.1, verbose=0, qnorm=True)
+    assert (dense.is_quantized(), small.is_quantized(), further.is_quantized()) == (False, True, True)
+    assert small.test(train) == further.test(train) == dense.test(train)
+    assert small.predict("w1", k=2)[1].tolist() != further.predict("w1", k=2)[1].tolist()
+    small.save_model(tmp_path / "small.ftz")
+    again = w2v.fasttext.load_model(tmp_path / "small.ftz")
+    assert again.predict(["w1", "w0"], k=2)[0] == small.predict(["w1", "w0"], k=2)[0]
+    np.testing.assert_array_equal(again.predict("w1 w0", k=2)[1], small.predict("w1 w0", k=2)[1])
+
+
 def test_files_with_labels_are_scored(classifier: _FastText, tmp_path: Path) -> None:
     path = tmp_path / "test.txt"
     lines = ["__label__x ab", "__label__y __label__z c c", "__label__unknown ab", "no label", "__label__x"]

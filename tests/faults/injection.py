@@ -92,6 +92,7 @@ COMMANDS = {
     "encode": Job("encode model.safetensors short.txt -o new.npy --force --quiet", "new.npy"),
     "classify": Job("classify labels.txt -o new.safetensors --force --workers 1 --quiet", "new.safetensors"),
     "predict": Job("predict classifier.safetensors short.txt"),
+    "quantize": Job("quantize classifier.safetensors -o new.safetensors --cutoff 5 --force --quiet", "new.safetensors"),
     "vocab": Job("vocab corpus.txt -o new.txt --force --workers 1", "new.txt"),
     "phrases": Job(
         "phrases short.txt -o new.txt --force --threshold 1 --save-phrases phrases.tsv --workers 1 --quiet",

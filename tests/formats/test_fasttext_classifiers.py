@@ -94,17 +94,88 @@ def test_classifiers_of_fasttext_predict_as_fasttext_does(name: str, tmp_path: P
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
 
 
-@pytest.mark.parametrize("name", ["hs", "ns", "softmax", "ova"])
-def test_dense_classifiers_are_written_as_they_were_read(name: str, tmp_path: Path) -> None:
-    data, path = FILES[name].data(), tmp_path / "m.bin"
+@pytest.mark.parametrize("name", FILES)
+def test_classifiers_are_written_as_they_were_read(name: str, tmp_path: Path) -> None:
+    file, path = FILES[name], tmp_path / "m.bin"
+    data, extension = file.data(), ".ft.bin" if file.part_size is None else ".ftz"
     if name == "hs":  # fastText never uses the last output row
-        data = data[: -4 * FILES[name].size] + bytes(4 * FILES[name].size)
+        data = data[: -4 * file.size] + bytes(4 * file.size)
     path.write_bytes(data)
-    run("convert", path, tmp_path / "copy.ft.bin")
-    copy = (tmp_path / "copy.ft.bin").read_bytes()
+    registry.write(tmp_path / f"copy{extension}", registry.read(path))
+    copy = (tmp_path / f"copy{extension}").read_bytes()
     tokens = 12 + 3 * 4 + 24 + 8 + 16 + 12  # the place of the number of tokens, which the test chose freely
     assert copy[: tokens - 8] == data[: tokens - 8]
     assert copy[tokens:] == data[tokens:]
+
+
+def read_quantized_matrices(data: bytes) -> list[Any]:
+    """Return the input and output rows at the end of a file, decoded with code of its own."""
+    words, labels, _, pruned = struct.unpack("<2i2q", data[68:92])
+    at, matrices = 92, []
+    for _ in range(words + labels):
+        at = data.index(b"\0", at) + 10
+    at += 8 * max(0, pruned)
+
+    def take(kind: str, size: int) -> Any:
+        nonlocal at
+        at += np.dtype(kind).itemsize * size
+        return np.frombuffer(data, kind, size, at - np.dtype(kind).itemsize * size)
+
+    def decode(codes: Any) -> Any:
+        _, parts, size, last = take("<i4", 4)
+        sizes = [size] * (parts - 1) + [last]
+        return np.concatenate(
+            [take("<f4", 256 * own).reshape(256, own)[codes[:, part]] for part, own in enumerate(sizes)], axis=1
+        )
+
+    for _ in range(2):
+        is_quantized = take("?", 1)[0]
+        has_norms = take("?", 1)[0] if is_quantized else False
+        rows, columns = take("<i8", 2)
+        if is_quantized:
+            matrix = decode(take("u1", take("<i4", 1)[0]).reshape(rows, -1))
+            matrix = matrix * decode(take("u1", rows)[:, None]) if has_norms else matrix
+        else:
+            matrix = take("<f4", rows * columns).reshape(rows, columns)
+        matrices.append(matrix)
+    assert at == len(data)
+    return matrices
+
+
+@pytest.mark.parametrize("loss", ["softmax", "hs", "ova"])
+def test_trained_classifiers_are_quantised(loss: str, tmp_path: Path) -> None:
+    texts = [f"a{n % 7} b{n % 5} c{n % 3}" for n in range(120)]
+    fixed = {"pooling": "mean", "vector_size": 5, "buckets": 300, "workers": 1, "epochs": 20}
+    model = w2v.train_classifier(texts, [f"l{n % 3}" for n in range(120)], loss=loss, **fixed)
+    path = tmp_path / "m.ftz"
+    model.save(path)
+    again = w2v.Classifier.load(path)
+    inputs, outputs = read_quantized_matrices(path.read_bytes())
+    np.testing.assert_array_equal(again.inputs, inputs)
+    np.testing.assert_array_equal(again.outputs, -outputs[:-1] if loss == "hs" else outputs)
+    words, ngrams = np.split(model.inputs, [len(model.features.vocabulary)])
+    rows = np.concatenate([words, ngrams[np.argsort(model.features.buckets)]])
+    assert np.abs(inputs - rows).max() < 0.05 * np.abs(rows).max()
+    np.testing.assert_allclose(again.predict_proba(texts), model.predict_proba(texts), atol=0.02)
+    again.save(tmp_path / "copy.ftz")
+    assert (tmp_path / "copy.ftz").read_bytes() == path.read_bytes()
+
+
+def test_only_classifiers_are_quantised(tmp_path: Path) -> None:
+    vectors = w2v.KeyedVectors(["a"], np.ones((1, 2), np.float32))
+    with pytest.raises(w2v.W2VError, match="not written: this format stores only classifiers"):
+        vectors.save(tmp_path / "m.ftz")
+    vectors.save(tmp_path / "m.bin")
+    run("convert", tmp_path / "m.bin", tmp_path / "m.ftz", code=2)
+
+
+def test_a_pruned_classifier_learns_no_new_rows(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(FILES["pruned"].data())
+    model = w2v.Classifier.load(tmp_path / "m.bin")
+    further = w2v.train_classifier(["ab c new", "köln"] * 20, ["x", "z"] * 20, continue_from=model, workers=1)
+    assert set(further.features.vocabulary.words) == set(WORDS)
+    np.testing.assert_array_equal(further.features.buckets, model.features.buckets)
+    assert (further.features.pruned, further.quantised) == (True, None)
 
 
 def test_the_rows_of_a_file_are_not_copied(tmp_path: Path) -> None:
@@ -162,7 +233,7 @@ def test_a_classifier_of_fasttext_is_continued_with_its_own_rules(tmp_path: Path
     model = w2v.Classifier.load(tmp_path / "m.bin")
     further = w2v.train_classifier(["ab c", "köln"] * 20, ["x", "z"] * 20, continue_from=model, epochs=20, workers=1)
     assert [pairs[0][0] for pairs in further.predict(["ab c", "köln"])] == ["x", "z"]
-    assert further.options.fasttext == "pruned"
+    assert further.options.pruned
 
 
 @pytest.mark.parametrize(("prefix", "expected"), [("__label__", "__label__"), ("#", "#"), ("__lang__", "__lang__")])

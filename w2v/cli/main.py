@@ -28,6 +28,7 @@ GROUPS = {
     "Use": {
         "query": ("vectors", "Show the words nearest to WORDS."),
         "predict": ("labels", "Predict the labels of each line of TEXTS."),
+        "quantize": ("labels", "Write a small copy of a classifier."),
         "encode": ("vectors", "Compute a vector for each line of TEXTS."),
         "recommend": ("vectors", "Recommend the items nearest to each of SESSIONS."),
         "info": ("vectors", "Show facts about MODEL or, without MODEL, about this installation."),

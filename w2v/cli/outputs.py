@@ -82,6 +82,8 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
     """Check a model to write, and its companion files; arguments and errors are as in `check`."""
     others, models = list(others), list(models)
     check(path, force, others, option, models)
+    if registry.format_for(path).for_classifiers:
+        raise SettingsError(f"{path}: this format stores only classifiers: w2v quantize writes it")
     for companion in registry.companion_files_to_write(path):
         check(companion, force, others, option, models)
 

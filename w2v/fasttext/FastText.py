@@ -43,6 +43,7 @@ from w2v.text.words import Words
 from w2v.training.classifier import Classifier
 from w2v.training.classify import train_classifier
 from w2v.training.labelled import read_labelled
+from w2v.training.quantize import quantize
 from w2v.training.train import train
 from w2v.training.tune_labels import search_labels
 from w2v.vectors.cosines import unit
@@ -451,13 +452,13 @@ class _FastText:
     def save_model(self, path: PathLike) -> None:
         """Write a file that fastText loads. A model that was trained with hs lacks its output rows there."""
         if self._file is None:
-            fasttext.FORMAT.save(path, self._content)
+            (fasttext.QUANTISED if self.is_quantized() else fasttext.FORMAT).save(path, self._content)
         else:
             with atomic_write(path) as file:
                 file.write(self._file.data)
 
     def is_quantized(self) -> bool:
-        return self._classifier is not None and self._classifier.options.fasttext != "dense"
+        return self._content.quantised is not None
 
     def _check_dense(self) -> None:
         if self.is_quantized():
@@ -553,11 +554,36 @@ class _FastText:
         return text.replace("\n", " ")
 
 
-    def quantize(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise ValueError, as fastText does for a model without labels; w2v cannot quantize a classifier."""
-        if self._classifier:
-            raise NotImplementedError("w2v.fasttext cannot quantize a classifier: use fastText itself")
-        raise ValueError("For now we only support quantization of supervised models")
+    def quantize(
+        self,
+        input: PathLike | None = None,
+        qout: bool = False,
+        cutoff: int = 0,
+        retrain: bool = False,
+        epoch: int | None = None,
+        lr: float | None = None,
+        thread: int | None = None,
+        verbose: int | None = None,
+        dsub: int = 2,
+        qnorm: bool = False,
+    ) -> None:
+        """Quantize the model. As in fastText, `retrain` has an effect only with a cutoff; `verbose` has none.
+
+        Raises:
+            ValueError: The model has no labels, or an argument is impossible.
+        """
+        if not self._classifier:
+            raise ValueError("For now we only support quantization of supervised models")
+        if retrain and not input:
+            raise ValueError("Need input file path if retraining")
+        options: dict[str, Any] = {"cutoff": cutoff or None, "dsub": dsub, "norm": qnorm, "output_layer": qout}
+        if retrain and input and 0 < cutoff < self._classifier.features.rows:
+            own = vars(self)
+            options |= {"texts": Path(input), "epochs": epoch or own["epoch"], "alpha": lr or own["lr"]}
+            options["workers"] = thread or own["thread"]
+        self._file = None
+        with text_warnings_to(lambda line: None):
+            self._set_content(quantize(self._classifier, **options).to_vector_file())
 
 
 class _Meter:
@@ -712,7 +738,7 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
         if arguments.autotuneValidationFile:
             options = _tuned(arguments, options, given)
         trained = train_classifier(Path(arguments.input), **options)
-    own = replace(trained.options, fasttext="dense")
+    own = replace(trained.options, fasttext=True)
     model = _FastText._of(replace(trained, options=own).to_vector_file(), arguments)
     if arguments.autotuneValidationFile:
         found = model._stored_arguments()

@@ -47,6 +47,7 @@ class Format:
             `write` replaces a file, it removes them, too.
         compressible: True if compressed files can be read, too.
         storages: The types that it can store vectors in.
+        for_classifiers: True if it stores only classifiers, not word vectors.
         separators: ASCII characters that no word may contain.
     """
 
@@ -66,6 +67,7 @@ class Format:
     extra_suffixes: tuple[str, ...] = ()
     compressible: bool = False
     storages: tuple[FileStorage, ...] = ("float32",)
+    for_classifiers: bool = False
     separators: bytes = b""
 
     def load(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import struct
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from functools import partial
 from io import BufferedReader, FileIO
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -20,7 +21,9 @@ from w2v.errors import TruncatedFile, W2VError
 from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import LabelHeader, ModelHeader
+from w2v.formats.product_quantiser import CENTROIDS, QuantisedMatrix
 from w2v.formats.row_blocks import open_unpacked
+from w2v.formats.storage import join_rows
 from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
@@ -46,7 +49,7 @@ MIN_ENTRY_BYTES = 1 + ENTRY.size
 # A matrix begins with a byte, whether it is quantized (not in old files), and the numbers of its rows and columns.
 DENSE, MATRIX_HEAD = b"\0", struct.Struct("<qq")
 INT, QUANTIZER = struct.Struct("<i"), struct.Struct("<4i")
-CENTROIDS = 256  # vectors that a code of a byte can stand for
+MAX_CODES = (1 << 31) - 1  # a file stores their number as an int
 MAX_PART_SIZE = 64  # values that a code stands for; with more, a small file could take any amount of memory
 LOSSES = {1: "hs", 2: "ns", 3: "softmax", 4: "ova"}
 MODELS, CLASSIFIER = {1: "cbow", 2: "skipgram"}, 3
@@ -109,10 +112,10 @@ def read(
         buckets = fields["buckets"] if pruned is None else len(pruned)
         meter, total = Meter(progress, "load"), words + buckets + (labels or words)
         shape = words + buckets, size
-        fill, is_quantized = _open_matrix(path, file, shape, max_size, not is_old, bool(labels))
-        if pruned is not None and not is_quantized:
+        fill, codes = _open_matrix(path, file, shape, max_size, not is_old, bool(labels))
+        if pruned is not None and not codes:
             raise W2VError(f"{path}: damaged: n-grams were pruned, but it is not quantized")
-        is_mapped = is_mapped and labels > 0 and not is_quantized and isinstance(file.raw, FileIO)
+        is_mapped = is_mapped and labels > 0 and not codes and isinstance(file.raw, FileIO)
         inputs: NDArray[np.float32] = _map_rows(path, file, shape) if is_mapped else memory.empty(shape)
         vectors, end = inputs[:words], words
         if not is_mapped:
@@ -132,13 +135,13 @@ def read(
         has_outputs = labels or LOSSES[fields["loss"]] != "hs"
         outputs: NDArray[np.float32] = memory.empty(((labels or words) if has_outputs else 0, size))
         if has_outputs:
-            fill, _ = _open_matrix(path, file, outputs.shape, max_size, not is_old, is_quantized)
+            fill, output_codes = _open_matrix(path, file, outputs.shape, max_size, not is_old, codes is not None)
             fill(outputs)
         meter(total, total)
     if labels:
         tensors: dict[str, NDArray[Any]] = {NGRAM_ROWS: rows, "text_buckets": bucket_numbers, "outputs": outputs}
-        header = _classifier_header(fields, label_entries[0], tensors, label_entries[1], is_quantized)
-        return VectorFile(entries, vectors, counts, tensors, header)
+        header = _classifier_header(fields, *label_entries, tensors)
+        return VectorFile(entries, vectors, counts, tensors, header, (codes, output_codes) if codes else None)
     # `write` writes zeros for a model without output rows.
     tensors = {"outputs": outputs} if outputs.any() else {}
     settings = {name: fields[name] for name in SHARED_SETTINGS}
@@ -176,11 +179,7 @@ def _subwords(fields: dict[str, int]) -> Subwords | None:
 
 
 def _classifier_header(
-    fields: dict[str, int],
-    labels: Words,
-    tensors: dict[str, NDArray[Any]],
-    counts: NDArray[np.int64],
-    is_quantized: bool,
+    fields: dict[str, int], labels: Words, counts: NDArray[np.int64], tensors: dict[str, NDArray[Any]]
 ) -> ModelHeader:
     """Return the header of a classifier, and add its labels to its tensors.
 
@@ -209,7 +208,8 @@ def _classifier_header(
         pooling="mean",
         classifier="embedded",
         auto_loss=False,
-        fasttext="pruned" if fields["pruned"] >= 0 else "quantized" if is_quantized else "dense",
+        fasttext=True,
+        pruned=fields["pruned"] >= 0,
     )
     return ModelHeader(settings=settings, labels=LabelHeader(asdict(options)))
 
@@ -301,7 +301,7 @@ def _read_pruned(path: PathLike, file: BufferedReader, fields: dict[str, int], m
 
 def _open_matrix(
     path: PathLike, file: BufferedReader, shape: tuple[int, int], max_size: int, has_flag: bool, may_be_quantized: bool
-) -> tuple[Callable[[NDArray[np.float32]], None], bool]:
+) -> tuple[Callable[[NDArray[np.float32]], None], QuantisedMatrix | None]:
     """Read the head of a matrix, and all codes of a quantized one.
 
     Args:
@@ -311,7 +311,7 @@ def _open_matrix(
         may_be_quantized: Whether this flag has a meaning.
 
     Returns:
-        A function that fills an array, float32 (n, D), with the next n rows; and whether the matrix is quantized.
+        A function that fills an array, float32 (n, D), with the next n rows; and the matrix, if it is quantized.
 
     Raises:
         W2VError: If the matrix has another shape, or is damaged.
@@ -323,10 +323,17 @@ def _open_matrix(
         raise W2VError(
             f"{path}: damaged: a matrix of {found[0]} by {found[1]} values; expected {shape[0]} by {shape[1]}"
         )
-    if is_quantized:
-        return _read_quantized(path, file, shape, max_size, is_normalised), True
-    _check_size(path, 4 * shape[0] * shape[1], max_size)
-    return partial(_read_rows, path, file), False
+    if not is_quantized:
+        _check_size(path, 4 * shape[0] * shape[1], max_size)
+        return partial(_read_rows, path, file), None
+    matrix, position = _read_quantized(path, file, shape, max_size, is_normalised), 0
+
+    def fill(decoded: NDArray[np.float32]) -> None:
+        nonlocal position
+        decoded[:] = matrix.decode(slice(position, position + len(decoded)))
+        position += len(decoded)
+
+    return fill, matrix
 
 
 def _check_size(path: PathLike, size: int, max_size: int) -> None:
@@ -352,11 +359,8 @@ def _map_rows(path: PathLike, file: BufferedReader, shape: tuple[int, int]) -> N
 
 def _read_quantized(
     path: PathLike, file: BufferedReader, shape: tuple[int, int], max_size: int, is_normalised: bool
-) -> Callable[[NDArray[np.float32]], None]:
-    """Read a quantized matrix after its shape. Return a function that fills an array with its next n rows, decoded.
-
-    A row is divided into parts, and each part is one of CENTROIDS vectors (Jégou et al. 2011).
-    """
+) -> QuantisedMatrix:
+    """Read a quantized matrix after its shape."""
     rows, columns = shape
     (code_bytes,) = INT.unpack(_read_exactly(path, file, INT.size))
     parts = code_bytes // rows
@@ -364,21 +368,11 @@ def _read_quantized(
         raise W2VError(f"{path}: damaged: {code_bytes} codes for {rows} rows of {columns} values")
     _check_size(path, code_bytes + 4 * CENTROIDS * columns, max_size)
     codes = np.frombuffer(_read_exactly(path, file, code_bytes), np.uint8).reshape(rows, parts)
-    centroids = _read_centroids(path, file, columns, parts)
-    norms = np.ones((rows, 1), np.float32)
+    centroids, norms = _read_centroids(path, file, columns, parts), None
     if is_normalised:
-        norm_codes = np.frombuffer(_read_exactly(path, file, rows), np.uint8)
-        norms = _read_centroids(path, file, 1, 1)[0][norm_codes]
-    position = 0
-
-    def fill(decoded: NDArray[np.float32]) -> None:
-        nonlocal position
-        chosen = slice(position, position + len(decoded))
-        np.concatenate([each[codes[chosen, part]] for part, each in enumerate(centroids)], axis=1, out=decoded)
-        decoded *= norms[chosen]
-        position += len(decoded)
-
-    return fill
+        norm_codes = np.frombuffer(_read_exactly(path, file, rows), np.uint8).reshape(rows, 1)
+        norms = QuantisedMatrix(norm_codes, _read_centroids(path, file, 1, 1))
+    return QuantisedMatrix(codes, centroids, norms)
 
 
 def _read_centroids(path: PathLike, file: BufferedReader, columns: int, parts: int) -> list[NDArray[np.float32]]:
@@ -407,9 +401,31 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         W2VError: If the file cannot be written, if a word holds a NUL, or if fastText would compute other vectors from
             the n-grams, or other probabilities of labels.
     """
+    if content.header.labels:
+        content = dataclasses.replace(as_fasttext(path, content), quantised=None)
+    if content.header.labels and content.header.labels.options["pruned"]:
+        raise W2VError(
+            f"{path}: not written: its n-grams were pruned, which fastText reads only from .ftz: write .ftz or "
+            ".safetensors"
+        )
     if content.header.views:
         content = content.view(SUBWORD_VIEW, path)
-    words, vectors = content.words, content.vectors
+    _write(path, content, replace, progress)
+
+
+def write_quantised(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
+    """Write a quantised classifier atomically, with the codes that it has, or else new ones with fastText's settings.
+
+    Raises:
+        W2VError: If the content is not a classifier, and as `write` does.
+    """
+    if not content.header.labels:
+        raise W2VError(f"{path}: not written: this format stores only classifiers: write .ft.bin")
+    _write(path, content if content.quantised else quantise(path, content), replace, progress)
+
+
+def _write(path: PathLike, content: VectorFile, replace: bool, progress: Report | None) -> None:
+    words, vectors, codes = content.words, content.vectors, content.quantised
     if words.contain_any(b"\0"):
         raise W2VError(f"{path}: not written: a word holds a NUL, which this format cannot store")
     if "ngrams" in content.tensors and "inputs" in content.tensors:
@@ -419,25 +435,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         )
     if content.header.ngram_offset:
         raise W2VError(f"{path}: not written: fastText computes whole vectors from n-grams, not only a part of them")
-    settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
+    fields = _fields_of(path, content)
     counts = np.ones(len(words), np.int64) if content.counts is None else content.counts
-    window = str(settings.get("window") or 5).replace(WHOLE_SENTENCE, str(MAX_SENTENCE_CONTEXT)).split(",")
-    shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
-    fields = DEFAULTS | shared | {"vector_size": vectors.shape[1], "window": max(map(int, window))}
-    losses = {name: number for number, name in LOSSES.items()}
-    fields |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
-    fields |= {"model": 1 if settings["model"] == "cbow" else 2}
     entries = [(words, counts, 0)]
     if content.header.labels:
-        ngrams, outputs = _classifier_parts(path, content, fields, entries)
+        ngrams, outputs = _classifier_parts(content, fields, entries)
     else:
         ngrams = Ngrams.from_file(content.tensors, content.header.subwords, vectors.shape[1], path)
         outputs = content.tensors.get("outputs", vectors[:0])
-        if (
-            settings["loss"] not in ("ns", "softmax", "ova")
-            or len(outputs) != len(words)
-            or "inputs" in content.tensors
-        ):
+        loss = (content.header.settings or {}).get("loss")
+        if loss not in ("ns", "softmax", "ova") or len(outputs) != len(words) or "inputs" in content.tensors:
             outputs = np.broadcast_to(np.float32(0), vectors.shape)
     subwords = ngrams.subwords if ngrams else Subwords(0, 0, 0)
     buckets = subwords.buckets
@@ -445,7 +452,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     fields |= {"entries": sum(len(each[0]) for each in entries), "words": len(words)}
     fields["tokens"] = sum(int(each[1].sum()) for each in entries)
     word_rows = own_rows(vectors, words, ngrams) if ngrams and not content.header.labels else vectors
-    size = 4 * vectors.shape[1] * (len(words) + buckets + len(outputs))
+    size = 0 if codes else 4 * vectors.shape[1] * (len(words) + buckets + len(outputs))
     meter, total = Meter(progress, "save"), len(words) + buckets
     with atomic_write(path, replace) as file:
         check_disk_space(file, Path(path).resolve().parent, size, f"a file with a row for each of {buckets:,} buckets")
@@ -453,65 +460,140 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         for names, numbers, kind in entries:
             for word, count in zip(names, numbers.tolist(), strict=True):
                 file.write(word.encode() + b"\0" + ENTRY.pack(count, kind))
-        file.write(DENSE + MATRIX_HEAD.pack(total, vectors.shape[1]))
-        for start, block in float32_blocks(word_rows, BLOCK_ROWS):
-            file.write(block.data)
-            meter(start, total)
-        for start in range(0, buckets, BLOCK_ROWS):
-            assert ngrams
-            part = ngrams.rows_of(np.arange(start, min(start + BLOCK_ROWS, buckets), dtype=np.int32))
-            file.write(np.ascontiguousarray(part, np.float32).data)
-            meter(len(words) + start, total)
-        file.write(DENSE + MATRIX_HEAD.pack(len(outputs), vectors.shape[1]))
-        for _, block in float32_blocks(outputs, BLOCK_ROWS):
-            file.write(block.data)
+        if fields["pruned"] >= 0:
+            buckets_and_rows = np.column_stack([content.tensors["text_buckets"], np.arange(fields["pruned"])])
+            file.write(buckets_and_rows.astype("<i4").tobytes())
+        if codes:
+            _write_quantised(file, codes[0])
+        else:
+            file.write(DENSE + MATRIX_HEAD.pack(total, vectors.shape[1]))
+            for start, block in float32_blocks(word_rows, BLOCK_ROWS):
+                file.write(block.data)
+                meter(start, total)
+            for start in range(0, buckets, BLOCK_ROWS):
+                assert ngrams
+                part = ngrams.rows_of(np.arange(start, min(start + BLOCK_ROWS, buckets), dtype=np.int32))
+                file.write(np.ascontiguousarray(part, np.float32).data)
+                meter(len(words) + start, total)
+        if codes and codes[1]:
+            _write_quantised(file, codes[1])
+        else:
+            file.write(DENSE + MATRIX_HEAD.pack(len(outputs), vectors.shape[1]))
+            for _, block in float32_blocks(outputs, BLOCK_ROWS):
+                file.write(block.data)
         meter(total, total)
 
 
-def output_rows(content: VectorFile) -> NDArray[np.float32]:
-    """Return the output rows of a classifier with mean pooling as fastText has them, (L, D)."""
-    size, header, settings = content.vectors.shape[1], content.header.labels, content.header.settings
-    assert header
-    assert settings
-    outputs: NDArray[np.float32] = np.asarray(content.tensors.get("outputs", np.eye(size)), np.float32)
-    outputs = outputs / np.float32(header.temperature)
-    is_tree = settings["loss"] == "hs"  # see _classifier_header
-    return np.concatenate([-outputs, np.zeros((1, size), np.float32)]) if is_tree else outputs
+def _fields_of(path: PathLike, content: VectorFile) -> dict[str, Any]:
+    """Return the fields at the beginning of a file that follow from the settings of a model."""
+    settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
+    window = str(settings.get("window") or 5).replace(WHOLE_SENTENCE, str(MAX_SENTENCE_CONTEXT)).split(",")
+    shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
+    fields = DEFAULTS | shared | {"vector_size": content.vectors.shape[1], "window": max(map(int, window))}
+    losses = {name: number for number, name in LOSSES.items()}
+    fields |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
+    return fields | {"model": 1 if settings["model"] == "cbow" else 2}
 
 
-def _classifier_parts(
-    path: PathLike, content: VectorFile, fields: dict[str, Any], entries: list[tuple[Words, NDArray[np.int64], int]]
-) -> tuple[Ngrams | None, NDArray[np.float32]]:
-    """Return the n-grams and the output rows of a classifier. Add its labels to the entries, and to the fields.
+def _write_quantised(file: IO[bytes], matrix: QuantisedMatrix) -> None:
+    file.write(struct.pack("<??", True, matrix.norms is not None))
+    file.write(MATRIX_HEAD.pack(*matrix.shape) + INT.pack(matrix.codes.size))
+    for each in filter(None, (matrix, matrix.norms)):
+        file.write(each.codes.tobytes())
+        sizes = [part.shape[1] for part in each.centroids]
+        file.write(QUANTIZER.pack(sum(sizes), len(sizes), sizes[0], sizes[-1]))
+        for part in each.centroids:
+            file.write(part.tobytes())
+
+
+def as_fasttext(path: PathLike, content: VectorFile) -> VectorFile:
+    """Return a classifier as fastText can store it: without a temperature, and with an output layer.
 
     Raises:
-        W2VError: If fastText would compute other probabilities.
+        W2VError: If fastText would compute other probabilities. The message begins with the path.
     """
-    header, tensors, settings = content.header.labels, content.tensors, content.header.settings or {}
+    header, settings = content.header.labels, content.header.settings or {}
     assert header
-    refused = f"{path}: not written: "
     options, loss = LabelOptions(**header.options), str(settings.get("loss"))
     if options.pooling == "idf":
         raise W2VError(
-            f"{refused}this format cannot store the weights of idf pooling: train with --pooling mean, or write "
-            ".safetensors"
+            f"{path}: not written: this format cannot store the weights of idf pooling: train with --pooling mean, "
+            "or write .safetensors"
         )
-    if options.fasttext == "pruned":
-        raise W2VError(f"{refused}its n-grams were pruned, which fastText reads only from .ftz: write .safetensors")
     if not options.fasttext:
         if loss == "ova" and not header.several:
             loss = "softmax"  # here, probabilities of one-vs-all add up to 1 unless texts have several labels
         if loss not in ("ova", "softmax", "hs") or (loss == "hs" and settings.get("tree") != "huffman"):
             raise W2VError(
-                f"{refused}fastText would compute other probabilities with loss {loss}: train with ova, softmax, or hs "
-                "and the tree huffman, or write .safetensors"
+                f"{path}: not written: fastText would compute other probabilities with loss {loss}: train with ova, "
+                "softmax, or hs and the tree huffman, or write .safetensors"
             )
-    names = Words(tensors["labels"], tensors["label_offsets"])
+    outputs: NDArray[np.float32] = np.asarray(content.tensors.get("outputs", np.eye(len(content.vectors[0]))))
+    tensors = content.tensors | {"outputs": (outputs / header.temperature).astype(np.float32)}
+    options = dataclasses.replace(options, classifier="embedded", fasttext=True)
+    labels = LabelHeader(asdict(options))
+    changed = dataclasses.replace(content.header, settings={**settings, "loss": loss}, labels=labels)
+    return dataclasses.replace(content, tensors=tensors, header=changed)
+
+
+def output_rows(content: VectorFile) -> NDArray[np.float32]:
+    """Return the output rows of a classifier from `as_fasttext` in the form of fastText's files, (L, D)."""
+    outputs: NDArray[np.float32] = content.tensors["outputs"]
+    is_tree = (content.header.settings or {})["loss"] == "hs"  # see _classifier_header
+    return np.pad(-outputs, [(0, 1), (0, 0)]) if is_tree else outputs
+
+
+def quantise(
+    path: PathLike, content: VectorFile, part_size: int = 2, normalise: bool = False, quantise_outputs: bool = False
+) -> VectorFile:
+    """Return a classifier with quantised rows, as `read` returns it.
+
+    Buckets without a row are pruned: a file has a row for each bucket, or a list of those that have one.
+
+    Args:
+        path: The file, or a name, for error messages.
+        content: The classifier.
+        part_size, normalise: See QuantisedMatrix.of.
+        quantise_outputs: Whether to quantise the output rows, too.
+
+    Raises:
+        W2VError: If fastText would compute other probabilities, or if there are too many codes.
+    """
+    content = as_fasttext(path, content)
+    words, tensors, header = len(content.words), content.tensors, content.header.labels
+    assert header
+    order = np.argsort(tensors["text_buckets"])
+    rows = np.asarray(join_rows([content.vectors, tensors[NGRAM_ROWS][order]]), np.float32)
+    if len(rows) * -(-rows.shape[1] // part_size) > MAX_CODES:
+        raise W2VError(f"{path}: not written: {len(rows):,} rows have more than {MAX_CODES:,} codes: drop some rows")
+    inputs, outputs = QuantisedMatrix.of(rows, part_size, normalise), None
+    tensors = tensors | {"text_buckets": tensors["text_buckets"][order]}
+    if quantise_outputs:
+        outputs = QuantisedMatrix.of(output_rows(content), 2, normalise)
+        decoded = outputs.decode()
+        tensors["outputs"] = -decoded[:-1] if len(decoded) > len(tensors["outputs"]) else decoded
+    decoded = inputs.decode()
+    tensors[NGRAM_ROWS] = decoded[words:]
+    is_pruned = header.options["pruned"] or len(order) < int((content.header.settings or {})["buckets"])
+    labels = LabelHeader({**header.options, "pruned": is_pruned})
+    changed = dataclasses.replace(content.header, labels=labels)
+    return dataclasses.replace(
+        content, vectors=decoded[:words], tensors=tensors, header=changed, quantised=(inputs, outputs)
+    )
+
+
+def _classifier_parts(
+    content: VectorFile, fields: dict[str, Any], entries: list[tuple[Words, NDArray[np.int64], int]]
+) -> tuple[Ngrams | None, NDArray[np.float32]]:
+    """Return the n-grams and the output rows of a classifier. Add its labels to the entries, and to the fields."""
+    header, tensors, settings = content.header.labels, content.tensors, content.header.settings or {}
+    assert header
+    options, names = LabelOptions(**header.options), Words(tensors["labels"], tensors["label_offsets"])
     entries.append((Words.of([label_token(name, options.label_prefix) for name in names]), tensors["label_counts"], 1))
     outputs = output_rows(content)
     fields |= {"model": CLASSIFIER, "labels": len(names), "word_ngrams": options.word_ngrams}
     fields |= {"window": 5, "sample": DEFAULTS["sample"]}  # fastText's defaults, which have no effect
-    fields["loss"] = next(number for number, name in LOSSES.items() if name == loss)
+    fields["pruned"] = len(tensors["text_buckets"]) if options.pruned else -1
     lengths = re.fullmatch(r"(\d+)-(\d+)", str(settings.get("subwords")))
     if not lengths and options.word_ngrams == 1:
         return None, outputs
@@ -532,4 +614,13 @@ FORMAT = Format(
     stores=("counts", "outputs", *SUBWORDS, *LABEL_PARTS),
     view=SUBWORD_VIEW,
     compressible=True,
+)
+QUANTISED = dataclasses.replace(
+    FORMAT,
+    name="fasttext quantized",
+    extensions=(".ftz",),
+    write=write_quantised,
+    stores=("counts", "outputs", *LABEL_PARTS),
+    view="",
+    for_classifiers=True,
 )

@@ -79,8 +79,8 @@ def other_formats() -> list[Format]:
 
 
 def writable_formats() -> list[Format]:
-    """Return the formats that can be written."""
-    return [each for each in own_formats() + other_formats() if each.write]
+    """Return the formats that word vectors can be written in."""
+    return [each for each in own_formats() + other_formats() if each.write and not each.for_classifiers]
 
 
 def describe_formats() -> str:

@@ -15,6 +15,7 @@ from w2v.errors import W2VError, pluralise, translate_errors
 from w2v.formats import storage
 from w2v.formats.bfloat16 import first_non_finite_row
 from w2v.formats.header import ModelHeader
+from w2v.formats.product_quantiser import QuantisedMatrix
 from w2v.system.files import Errors, PathLike
 from w2v.text.encodings import UTF_8
 from w2v.text.words import MAX_COUNT, Words
@@ -42,6 +43,8 @@ class VectorFile:
         counts: int64 (V,), how often each word occurred, or None if the file has no counts.
         tensors: The other arrays of the file, by name.
         header: Everything besides words and arrays.
+        quantised: The codes of the input rows of a quantised classifier, and of its output rows or None; its `vectors`
+            and `tensors` are decoded. None for all other content. Only fastText's format stores it.
     """
 
     words: Words
@@ -49,6 +52,7 @@ class VectorFile:
     counts: NDArray[np.int64] | None = None
     tensors: dict[str, Array] = field(default_factory=dict)
     header: ModelHeader = field(default_factory=ModelHeader)
+    quantised: tuple[QuantisedMatrix, QuantisedMatrix | None] | None = None
 
     def head(self, rows: int) -> VectorFile:
         """Return the first words with their vectors and counts.

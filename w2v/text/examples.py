@@ -122,7 +122,8 @@ class Features:
         buckets: int32 (B,), the bucket of each row from V on.
         factors: float32 (V + B,), the idf of each row, times NGRAM_FACTOR or LETTERS_FACTOR for n-grams; None with mean
             pooling.
-        pruned: Whether n-grams without a row do not count for the mean of the rows of a text.
+        pruned: Whether n-grams without a row do not count for the mean of the rows of a text, and further texts add no
+            rows.
     """
 
     vocabulary: Vocabulary
@@ -172,12 +173,14 @@ class Features:
         old_words, old_labels, old_buckets = None, None, np.empty(0, np.int32)
         if before:
             old_words, old_labels, old_buckets = before.vocabulary, before.labels, before.buckets
+        if before and options.pruned:
+            max_vocab = len(before.vocabulary)
         own = words.take(np.flatnonzero(is_word)), counts[is_word]
         vocabulary, rows = extend_vocabulary(old_words, *own, min_count, max_vocab)
         names = Words.of([label_of(token, prefix) for token in words.take(np.flatnonzero(is_label))])
         labels, numbers = extend_vocabulary(old_labels, names, counts[is_label], options.min_count_label)
         rows = np.append(rows, len(vocabulary) + np.arange(len(old_buckets)))
-        more = options.word_ngrams, subwords, options.label_prefix, old_buckets, None
+        more = options.word_ngrams, subwords, options.label_prefix, old_buckets, None, options.pruned
         return cls(vocabulary, labels, buckets, *more), rows, numbers
 
     @property
@@ -398,7 +401,7 @@ class Features:
         names = Words(found["labels"], np.array(found["label_offsets"]))
         labels = Vocabulary(names, found["label_counts"])
         own = options.word_ngrams, subwords, options.label_prefix, np.array(buckets), found.get("idf")
-        return cls(vocabulary, labels, bucket_count, *own, options.fasttext == "pruned")
+        return cls(vocabulary, labels, bucket_count, *own, options.pruned)
 
 
 class PooledTexts(NamedTuple):

@@ -88,9 +88,10 @@ class LabelOptions:
         flags=("--calibrated/--as-trained",),
     )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
-    # Of a model in a file of fastText, which predicts as fastText does. If its n-grams are pruned, as only those of a
-    # quantized model can be, n-grams without a row do not count.
-    fasttext: Literal["", "dense", "quantized", "pruned"] = ""
+    fasttext: bool = False  # whether the model is of fastText's format, and predicts as fastText does
+    pruned: bool = (
+        False  # whether rows were left out: n-grams without a row do not count, and further texts add no rows
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -20,6 +20,7 @@ from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.evaluation.labels import LabelScores, Predictions, best_labels, divide, score_labels
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
+from w2v.formats.product_quantiser import QuantisedMatrix
 from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.fasttext import label_probabilities
@@ -86,6 +87,7 @@ class Classifier:
         temperature: Scores are divided by this number (Guo et al. 2017), so that probabilities are right on average.
         text: How the texts were normalised and split into words. `predict` treats texts in the same way.
         metrics: Measurements of the run; see View. `words` in their names are words and n-grams.
+        quantised: The codes of the rows of a quantised model; see VectorFile.
     """
 
     settings: Settings
@@ -98,6 +100,7 @@ class Classifier:
     temperature: float = 1.0
     text: TextOptions = field(default_factory=TextOptions)
     metrics: dict[str, Any] = field(default_factory=dict)
+    quantised: tuple[QuantisedMatrix, QuantisedMatrix | None] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.inputs, np.ndarray):
@@ -367,7 +370,7 @@ class Classifier:
     # -- files --------------------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the model to a file, atomically: .safetensors, or .ft.bin for fastText.
+        """Write the model to a file, atomically: .safetensors, or .ft.bin or the small .ftz for fastText.
 
         `vectors.save` writes the word vectors in other formats.
 
@@ -395,7 +398,8 @@ class Classifier:
             text=self.text,
             labels=LabelHeader(asdict(self.options), self.several, self.temperature),
         )
-        return VectorFile(Words.of(words.words), self.inputs[: len(words)], words.counts, tensors, header)
+        rows = self.inputs[: len(words)]
+        return VectorFile(Words.of(words.words), rows, words.counts, tensors, header, self.quantised)
 
     @classmethod
     def load(cls, path: PathLike, mmap: bool = False) -> Self:
@@ -437,7 +441,7 @@ class Classifier:
             loss = loss_for(settings, features.labels, {**tensors, **others})
         inputs = join_rows([stored.vectors, rows])
         own: dict[str, Any] = {"several": header.labels.several, "temperature": header.labels.temperature}
-        own |= {"text": header.text, "metrics": dict(header.metrics)}
+        own |= {"text": header.text, "metrics": dict(header.metrics), "quantised": stored.quantised}
         return cls(settings, options, features, inputs, loss, parameters, **own)
 
 

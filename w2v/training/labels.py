@@ -188,7 +188,7 @@ def _find_features(
                     "train a new classifier, or one with loss ova or softmax"
                 )
             features, numbers = replace(features, labels=source.features.labels), np.arange(len(source.labels))
-        features, found = features.find(text.store, prefix, add=True, folder=folder)
+        features, found = features.find(text.store, prefix, add=not options.pruned, folder=folder)
     if ranks.size > 1:
         features, found = features.agree(found, len(before.buckets) if before else 0, ranks.allreduce)
     if options.pooling == "idf":

@@ -1,4 +1,4 @@
-"""Commands for texts with labels: `classify` and `predict`."""
+"""Commands for texts with labels: `classify`, `predict` and `quantize`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from w2v.cli import options
+from w2v.cli import options, outputs
 from w2v.cli.commands.training import OF_RUNS, run_training
 from w2v.cli.console import ProgressPrinter
 from w2v.cli.info import classifier_facts
-from w2v.cli.options import FILE
+from w2v.cli.options import FILE, option_for
 from w2v.cli.printing import (
     Result,
     label_values,
@@ -23,12 +23,15 @@ from w2v.cli.printing import (
     print_label_scores,
     print_values,
 )
-from w2v.errors import printable
+from w2v.errors import SettingsError, printable
 from w2v.progress import Report
+from w2v.settings import GeneralOptions
 from w2v.system.files import Errors
 from w2v.training.classifier import Classifier
 from w2v.training.config import MODEL_SUFFIX
 from w2v.training.labelled import score_file
+from w2v.training.quantize import prune
+from w2v.training.quantize import quantize as quantize_classifier
 
 OUTPUT = Path(f"model{MODEL_SUFFIX}")
 
@@ -170,3 +173,71 @@ def predict(
             lines = [json.dumps({"labels": pairs}) for pairs in found] if as_json else map("\t".join, found)
             sys.stdout.write("".join(f"{line}\n" for line in lines))
             sys.stdout.flush()
+
+
+@click.command(cls=options.ResultCommand)
+@options.MODEL
+@options.file_option("-o", "--output", required=True, help="File to write: .ftz, or .safetensors with --cutoff.")
+@options.number_option("--cutoff", help="Keep only the N rows of words and n-grams that matter most.  [default: all]")
+@click.option(
+    "--size",
+    metavar="BYTES",
+    help="Keep as many rows as fit in a file of this size, such as 500K or 2M, with --norm, and with --output-layer "
+    "from 256 labels on.",
+)
+@options.number_option("--dsub", help="A byte stands for N values of a row.  [default: 2]")
+@click.option("--norm", is_flag=True, default=None, help="Give the length of each row a byte of its own.")
+@click.option("--output-layer", is_flag=True, default=None, help="Quantise the output layer, too.")
+@options.file_option("--retrain", help="Train the rows that are kept on these texts before they are quantised.")
+@option_for(GeneralOptions, "epochs")
+@option_for(GeneralOptions, "alpha")
+@options.LABELLED
+@options.COLUMN_OF_TEXTS
+@options.ENCODING
+@options.ERRORS
+@options.WRITING
+def quantize(
+    model: Path,
+    output: Path,
+    retrain: Path | None,
+    labelled: Path | None,
+    labels: str | None,
+    column: str | None,
+    encoding: str | None,
+    errors: Errors,
+    force: bool,
+    progress: Report,
+    **given: Any,
+) -> Result:
+    """Write a small copy of a classifier.
+
+    In a .ftz file, which fastText can read, a byte stands for several values. It can store models with mean pooling:
+    train them with w2v classify --pooling mean. Of other models, --cutoff keeps the rows that matter most in a
+    .safetensors file. With --labelled, the accuracy before and after is printed.
+
+    \b
+    w2v quantize model.bin -o small.ftz --labelled test.txt
+    w2v quantize model.safetensors -o small.ftz --size 2M --retrain train.txt --labelled test.txt
+    w2v quantize topics.safetensors -o small.safetensors --cutoff 20000
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    outputs.check(output, force, filter(None, (retrain, labelled)), models=[model])
+    is_native = output.suffix == MODEL_SUFFIX
+    if output.suffix != ".ftz" and not is_native:
+        raise SettingsError(f"{output}: w2v quantize writes .ftz or {MODEL_SUFFIX}")
+    if is_native and (set(given) - {"cutoff", "epochs", "alpha"} or "cutoff" not in given):
+        raise click.UsageError(f"for {MODEL_SUFFIX}, give --cutoff, and none of --size, --dsub, --norm, --output-layer")
+    reading: dict[str, Any] = {"column": column, "errors": errors}
+    reading |= {"encoding": options.reading_options({"encoding": encoding}).encoding, "progress": progress}
+    classifier = Classifier.load(model)
+    if retrain:
+        given |= {"texts": options.corpus_of([str(retrain)]), "labels": labels, **reading}
+    small = (prune if is_native else quantize_classifier)(classifier, **given)
+    small.save(output, force=force)
+    found = {"output": str(output), "bytes_before": model.stat().st_size, "bytes": output.stat().st_size}
+    found |= {"rows_before": classifier.features.rows, "rows": small.features.rows}
+    if labelled:
+        texts = options.corpus_of([str(labelled)])
+        before, after = (score_file(each, texts, labels=labels, **reading) for each in (classifier, small))
+        found |= {"accuracy_before": before.accuracy, "accuracy": after.accuracy}
+    return found, print_values
