@@ -553,7 +553,6 @@ class _FastText:
             raise ValueError("a text has several lines: remove '\\n', or set allow_newlines = True")
         return text.replace("\n", " ")
 
-
     def quantize(
         self,
         input: PathLike | None = None,
