@@ -409,8 +409,17 @@ def test_autotune_trains_with_the_best_arguments(labelled: Path, monkeypatch: py
     assert model.epoch in (10, 30)
     assert (model.minn, model.maxn) == (2, 3)
     assert model.test(labelled)[1] > 0.9
-    with pytest.raises(NotImplementedError, match="leave out autotuneModelSize"):
-        w2v.fasttext.train_supervised(labelled, autotuneValidationFile=labelled, autotuneModelSize="2M")
+
+
+def test_autotune_quantizes_to_a_size(labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10,)})
+    monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
+    small = {"autotuneValidationFile": labelled, "autotuneModelSize": "120K"}
+    model = w2v.fasttext.train_supervised(labelled, minn=2, maxn=3, thread=1, **small)
+    assert model.is_quantized()
+    model.save_model(tmp_path / "small.ftz")
+    assert 100_000 < (tmp_path / "small.ftz").stat().st_size <= 120_000
+    assert model.test(labelled)[1] > 0.8
 
 
 def test_rare_labels_are_left_out(labelled: Path) -> None:

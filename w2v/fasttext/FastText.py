@@ -720,12 +720,11 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
     """Train a classifier on a text file whose lines have labels, with fastText's defaults. w2v trains it.
 
     `thread` is by default one less than there are processors. ws, lrUpdateRate, t and verbose have no effect. With
-    autotuneValidationFile, w2v searches for the arguments that are not given, for autotuneDuration seconds. See
-    train_unsupervised for other names.
+    autotuneValidationFile, w2v searches for the arguments that are not given, for autotuneDuration seconds. With
+    autotuneModelSize, it then quantizes the model to this size. See train_unsupervised for other names.
 
     Raises:
         ValueError: The text cannot be used, or an argument is impossible.
-        NotImplementedError: autotuneModelSize is given.
     """
     arguments.model = "supervised"
     options = _resolve(arguments)
@@ -737,6 +736,8 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
         if arguments.autotuneValidationFile:
             options = _tuned(arguments, options, given)
         trained = train_classifier(Path(arguments.input), **options)
+        if arguments.autotuneValidationFile and arguments.autotuneModelSize:
+            trained = quantize(trained, Path(arguments.input), size=arguments.autotuneModelSize)
     own = replace(trained.options, fasttext=True)
     model = _FastText._of(replace(trained, options=own).to_vector_file(), arguments)
     if arguments.autotuneValidationFile:
@@ -750,8 +751,6 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
 def _tuned(arguments: SimpleNamespace, options: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a classifier, those that are not given with the best values for the validation file."""
     a = arguments
-    if a.autotuneModelSize:
-        raise NotImplementedError("w2v.fasttext does not search for a model of a size: leave out autotuneModelSize")
     tuned = TUNED | {"minn": "subwords", "maxn": "subwords"}
     kept = {ours for name, ours in tuned.items() if name in given} | ({"min_alpha"} if "lr" in given else set())
     free = {*tuned.values(), "min_alpha"} - kept
