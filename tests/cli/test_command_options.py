@@ -224,7 +224,13 @@ CALLS = [
             "--save-vocab words": {"--save-vocab": "words"},
             "--plot run.svg": {"--plot": "run.svg"},
             "--read-vocab counts": {"vocabulary": "Vocabulary"},
-            "--continue old.safetensors": {"source": "Model", "vector_size": 3, "epochs": 1, "sample": 0},
+            "--continue old.safetensors": {
+                "source": "Model",
+                "vector_size": 3,
+                "epochs": 1,
+                "sample": 0,
+                "alpha": 0.01,
+            },
             "--continue old.safetensors | --vocab union": {"vocab": "union"},
             "--init old.bin": {"source": "KeyedVectors", "vector_size": 3},
             "--init old.bin | --freeze": {"freeze": "inputs", "vectors": "input"},
@@ -740,7 +746,7 @@ TESTED_ELSEWHERE = {
         "classify --verbose",
         "classify --size",
         "predict --explain",
-        "quantize --labelled",  # tests/training/test_quantize.py
+        *("quantize --labelled", "quantize --header", "quantize --no-header"),  # tests/training/test_quantize.py
     ),
     *(f"tune --{name}" for name in ("classify", "metric", "held-out", "folds", "labels", "label-prefix", "balanced")),
     *(f"tune --{name}" for name in ("as-counted", "several", "as-found", "word-ngrams", "pooling", "classifier")),

@@ -35,7 +35,7 @@ from w2v.text.phrases import PhraseOptions
 ARGUMENTS = {
     "vocab": "{corpus} -o out",
     "phrases": "{corpus} -o out",
-    "walks": "{corpus} -o out --delimiter space --walk-length 3 --walks 1",
+    "walks": "{corpus} -o out --format adjlist --walk-length 3 --walks 1",
     "tree": "{corpus}",
     "train": "{corpus} -o out.bin --epochs 1 --vector-size 8",
     # All settings that tune would try are given, so that the result does not depend on time.

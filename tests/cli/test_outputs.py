@@ -27,7 +27,7 @@ OUTPUTS = {
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
     ("classify", "output"): ["classify", "{labelled}", "--workers", "1", "-o", "{out}.safetensors"],
-    ("walks", "output"): ["walks", "{corpus}", "--delimiter", "space", "--walks", "1", "-o", "{out}"],
+    ("walks", "output"): ["walks", "{corpus}", "--format", "adjlist", "--walks", "1", "-o", "{out}"],
     ("plot", "output"): ["plot", "{model}", "--topn", "9", "-o", "{out}.svg"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
     ("explore", "output"): ["explore", "{model}", "--restrict-vocab", "9", "-o", "{out}.html"],
@@ -48,11 +48,12 @@ FOLDERS = {
 }
 READERS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate")
 FOLDERS |= {(command, "cache") for command in READERS}
-TESTED_ELSEWHERE = {("tune", "output")}  # in tests/training/test_tune.py
+# in tests/training/test_tune.py and test_quantize.py
+TESTED_ELSEWHERE = {("tune", "output"), ("quantize", "output")}
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "phrases", "tag_words", "edges", "dictionary", "baseline", "sessions", "labelled", "test",
+    "read_phrases", "phrases", "tag_words", "graphs", "retrain", "dictionary", "baseline", "sessions", "labelled", "test",
 }  # fmt: skip
 
 

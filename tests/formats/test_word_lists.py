@@ -63,7 +63,7 @@ def test_words_and_counts_are_found_by_the_header_of_a_table(tmp_path: Path) -> 
         ("1\t2\n3\n", "a\nb\n", "m.tsv: row 2 is not a word and 2 numbers"),
         ("1\tx\n", "a\n", "m.tsv: row 1 is not a word and 2 numbers"),
         ("1\tnan\n", "a\n", r"m.tsv: row 1 .* holds NaN"),
-        ("\n\n", "a\nb\n", "m.tsv: row 1 is not a word and 1 numbers"),
+        ("\n\n", "a\nb\n", "m.tsv: row 1 is not a word and 1 number:"),
         ("1\t2\n3\t4\n", "a\n", "metadata.tsv: 1 word for 2 vectors"),
         ("1\t2\n3\t4\n", "abc\n", "metadata.tsv: 1 word for 2 vectors"),
         ("1\t2\n3\t4\n", "a\nb\nc\n", "metadata.tsv: 3 words for 2 vectors"),

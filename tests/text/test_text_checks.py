@@ -271,7 +271,8 @@ def test_the_command_gives_advice_once_and_none_with_quiet(tmp_path: Path) -> No
     shown = run("train", text, "-o", tmp_path / "m.bin", *QUICK, "--checkpoint", states)
     assert [line.split(":")[0] for line in shown.stderr.splitlines()] == 2 * ["w2v"]
     assert run("train", text, "-o", tmp_path / "n.bin", *QUICK, "--quiet").output == ""
-    assert run("train", text, "--resume", states, "-o", tmp_path / "m.bin", "--force").stderr == ""
+    resumed = run("train", text, "--resume", states, "-o", tmp_path / "m.bin", "--force")
+    assert resumed.stderr == "w2v: resuming after 1,600 of 1,600 words\n"
 
 
 def test_markup_that_is_left_after_its_removal_gets_no_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

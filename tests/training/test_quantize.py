@@ -108,6 +108,10 @@ def test_the_command_prints_the_accuracy_before_and_after(tmp_path: Path) -> Non
     printed = run("quantize", idf, "-o", tmp_path / "small.safetensors", *more).stdout
     assert "accuracy before" in printed
     assert w2v.Classifier.load(tmp_path / "small.safetensors").features.rows == 30
+    table = tmp_path / "table.csv"
+    table.write_text("".join(f"{own},{text}\n" for own, text in zip(LABELS, TEXTS, strict=True)))
+    more = ["--cutoff", 30, "--labelled", table, "--labels", 1, "--column", 2, "--no-header"]
+    assert run_json("quantize", idf, "-o", tmp_path / "table.safetensors", *more)["accuracy_before"] == 1
     for name, given, code, message in (
         ("m.ftz", (), 1, "exists"),
         ("new.ftz", (), 1, "cannot store the weights of idf pooling: train with --pooling mean"),

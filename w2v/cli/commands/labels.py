@@ -203,6 +203,7 @@ def quantize(
     labelled: Path | None,
     labels: str | None,
     column: str | None,
+    header: bool | None,
     encoding: str | None,
     errors: Errors,
     force: bool,
@@ -231,13 +232,13 @@ def quantize(
     reading |= {"encoding": options.reading_options({"encoding": encoding}).encoding, "progress": progress}
     classifier = Classifier.load(model)
     if retrain:
-        given |= {"texts": options.corpus_of([str(retrain)]), "labels": labels, **reading}
+        given |= {"texts": options.corpus_of([str(retrain)], header), "labels": labels, **reading}
     small = (prune if is_native else quantize_classifier)(classifier, **given)
     small.save(output, force=force)
     found = {"output": str(output), "bytes_before": model.stat().st_size, "bytes": output.stat().st_size}
     found |= {"rows_before": classifier.features.rows, "rows": small.features.rows}
     if labelled:
-        texts = options.corpus_of([str(labelled)])
+        texts = options.corpus_of([str(labelled)], header)
         before, after = (score_file(each, texts, labels=labels, **reading) for each in (classifier, small))
         found |= {"accuracy_before": before.accuracy, "accuracy": after.accuracy}
     return found, print_values
