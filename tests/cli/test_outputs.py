@@ -53,7 +53,8 @@ TESTED_ELSEWHERE = {("tune", "output"), ("quantize", "output")}
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "phrases", "tag_words", "graphs", "retrain", "dictionary", "baseline", "sessions", "labelled", "test",
+    "read_phrases", "phrases", "tag_words", "graphs", "retrain", "dictionary", "baseline", "sessions", "labelled",
+    "test",
 }  # fmt: skip
 
 

@@ -74,6 +74,12 @@ def test_the_user_decides_whether_the_first_row_has_names(tmp_path: Path) -> Non
         cells(tmp_path / "b", "a")
 
 
+@pytest.mark.parametrize("first", ["u1,i1,", "u1,i1,NULL", "guest,501,1700000000"])
+def test_a_first_row_with_numbers_or_missing_values_is_no_header(tmp_path: Path, first: str) -> None:
+    (tmp_path / "x").write_text(f"{first}\n17,502,5\n17,503,4\n")
+    assert cells(tmp_path / "x", "2")[0] == [first.split(",")[1]]
+
+
 def test_columns_of_parquet_are_found_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     parquet.write_table(pyarrow.table({"user": ["a", "a"], "film": [7, 8]}), tmp_path / "x")
     with caplog.at_level(logging.INFO, "w2v"):
@@ -88,7 +94,15 @@ def test_rows_that_are_read_as_text_are_named(tmp_path: Path, separator: str) ->
         read_text(Corpus(tmp_path / "u"), column=None).close()
 
 
-@pytest.mark.parametrize("text", ["one, two\nthree, four\nfive, six\n", "a b c\nd e f\ng h i\n", "a,b\na,b\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("one, two\nthree, four\nfive, six\n", "a b c\nd e f\ng h i\n", "a,b\na,b\n"),
+        "File::Spec\nFile::Basename\nText::Wrap test\n",
+        *("2024-01-01 12:00:00,100 INFO job\n" * 3, "foo(a,b);\nbar(a,b);\nbaz(c,d);\n", "1,5 kg\n2,5 kg\n3,5 kg\n"),
+        "the cat .\tle chat .\nthe dog .\tle chien .\na bird .\tun oiseau .\n",
+    ],
+)
 def test_lines_of_text_give_no_advice_about_columns(text: str, recwarn: pytest.WarningsRecorder) -> None:
     columns.refuse_table("text", text.encode())
     assert not recwarn.list

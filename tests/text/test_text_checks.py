@@ -1,6 +1,7 @@
 """Advice about texts that are small or not preprocessed, and no advice about other texts."""
 
 import re
+import shlex
 import subprocess
 import textwrap
 import warnings
@@ -93,9 +94,15 @@ def test_wrapped_lines_get_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert advice("\n".join(lines), tmp_path / "text") == []
     (line,) = advice("\n\n".join(map(textwrap.fill, lines)), tmp_path / "text")
     assert line.startswith("lines seem to be wrapped")
-    assert "awk -v RS= '{$1 = $1} 1' TEXT" in line
-    joined = subprocess.check_output(["awk", "-v", "RS=", "{$1 = $1} 1", tmp_path / "text"], text=True)
+    _, command = line.removesuffix(" > JOINED").split(" each with ")
+    paragraphs = "\r\n\r\n".join(map(textwrap.fill, lines)).replace("\n", "\r\n")
+    (tmp_path / "text").write_text(paragraphs, newline="")
+    joined = subprocess.check_output(
+        command.replace("TEXT", shlex.quote(str(tmp_path / "text"))), shell=True, text=True
+    )
     assert joined == "\n".join(lines) + "\n"
+    walks = [" ".join(random.choices(PLAIN.split(), k=12)) for _ in range(200)]
+    assert advice("\n".join(walks), tmp_path / "text") == []
 
 
 CONLLU = "# text = Dogs bark\n1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\n2\tbark\tbark\tVERB\t_\t_\t0\t_\n\n"

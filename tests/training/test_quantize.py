@@ -21,6 +21,12 @@ def model() -> w2v.Classifier:
     return w2v.train_classifier(TEXTS, LABELS, **MEAN)
 
 
+def test_the_longest_rows_of_a_model_with_idf_are_kept(tmp_path: Path) -> None:
+    texts = [f"{'good' if n % 2 else 'bad'} rare{n} odd{n}" for n in range(60)]
+    model = w2v.train_classifier(texts, ["bad", "good"] * 30, **SMALL)
+    assert {*w2v.prune(model, 3).features.vocabulary.words} >= {"good", "bad"}
+
+
 @pytest.mark.parametrize("options", [{}, {"norm": True}, {"dsub": 3}, {"cutoff": 60}], ids=str)
 def test_quantised_models_predict_as_before(model: w2v.Classifier, options: dict[str, Any], tmp_path: Path) -> None:
     small = w2v.quantize(model, **options)

@@ -193,7 +193,7 @@ class _FastText:
     def f(self) -> SimpleNamespace:
         """The methods under the names of fastText's compiled class, except those that fill a Vector."""
         same = (
-            "test testLabel getLabelId getWordId getSubwordId getSubwords getAnalogies getInputMatrix getOutputMatrix"
+            "test testLabel getLabelId getWordId getSubwordId getSubwords getAnalogies getInputMatrix getMeter quantize"
         )
         return SimpleNamespace(
             **{name: getattr(self, _snake(name)) for name in f"{same} getOutputMatrix saveModel".split()},

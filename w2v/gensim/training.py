@@ -223,9 +223,13 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
                 with text_warnings_to(report):
                     start_from = Model({WORD_VIEW: model})
                     result = train(
-                        source, continue_from=start_from, alpha=model.settings.alpha, min_alpha=model.settings.min_alpha,
-                        cache=self._cache, progress=progress,
-                    )  # fmt: skip
+                        source,
+                        continue_from=start_from,
+                        alpha=model.settings.alpha,
+                        min_alpha=model.settings.min_alpha,
+                        cache=self._cache,
+                        progress=progress,
+                    )
                     trained = result.views[WORD_VIEW]
             except NothingToTrain as error:
                 if sentences and not sentences.words:

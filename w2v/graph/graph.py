@@ -181,6 +181,8 @@ class Graph:
         rows = {node: row for row, node in enumerate(nodes)}
         triples = list(source.edges(data="weight"))
         ids = np.array([rows[node] for *edge, _ in triples for node in edge], np.uint32) + np.uint32(FIRST_TYPE)
+        if weighted and triples and all(weight is None for _, _, weight in triples):
+            log.warning('%s has no edge with an attribute "weight": all edges weigh the same', where)
         values = [1 if weight is None else weight for _, _, weight in triples]
         numbers = [value for value in values if isinstance(value, Real)]
         if weighted and len(numbers) < len(values):

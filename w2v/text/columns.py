@@ -31,6 +31,8 @@ _COLUMN_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])
 # The end of the error for a file that looks like a table:
 _ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
 ROW_PER_ITEM = "; if each row is an item of a session, add --item and --session (item=, session=)"
+_MISSING = {"null", "nan", "na", "n/a", "none", "\\n"}
+_IN_TEXT = re.compile(r"[\s\"(){}\[\]<>]")  # in fields of text or code
 _EXTENSION = re.compile(r"\.(csv|tsv|tab)(\.\w{1,4})?\Z", re.IGNORECASE)
 
 SEPARATORS = {"\t": "tabs", "::": "'::'", ",": "commas", ";": "semicolons", "|": "'|'", " ": "spaces"}
@@ -138,16 +140,24 @@ def refuse_table(where: str, head: bytes) -> None:
     has_index = layout.separator != "\t" and not names[0]  # pandas writes row numbers in a column without a name
     valid_names = len(set(names)) == len(names) and all(map(_COLUMN_NAME.fullmatch, names[has_index:]))
     is_csv = valid_names and layout.has_equal_rows and bool(others) and len(layout.rows) + len(names) > 4
+    is_csv = is_csv and layout.separator in ("\t", ",", ";")  # words with tags may be divided by the others
     if is_csv or (_EXTENSION.search(where) and (valid_names or layout.has_equal_rows)):
         raise table_error(where, "CSV", names)
-    fields = [field for row in layout.rows for field in row]
-    are_filled = all(field and not field[0].isspace() for field in fields)  # in prose, a space follows a comma
-    if layout.has_equal_rows and len(others) > 1 and len(names) <= MAX_FIELDS and are_filled:
+    if layout.has_equal_rows and len(others) > 1 and _are_rows(layout.rows):
         issue_text_warning(
             f"{where}: its lines have {len(names)} fields, separated by {SEPARATORS[layout.separator]}, and are read "
-            f"as text: name columns by number, such as --column 2, or --item 2 --session 1; --column {PLAIN} if it is "
-            "plain text"
+            f"as text: if it is a table, name columns by number, such as --column 2, or --item 2 --session 1; if it is "
+            f"plain text, add --column {PLAIN}"
         )
+
+
+def _are_rows(rows: list[list[str]]) -> bool:
+    """Return whether rows of equal length look like those of a table: all fields are single words, or some numbers."""
+    fields = [field for row in rows for field in row]
+    if len(rows[0]) > MAX_FIELDS or not all(field and not field[0].isspace() for field in fields):  # as after a comma
+        return False
+    has_numbers = len(rows[0]) > 2 and any(all(map(NUMBER.fullmatch, column)) for column in zip(*rows, strict=True))
+    return has_numbers or not any(map(_IN_TEXT.search, fields))
 
 
 def table_error(where: str, kind: str, names: Sequence[str]) -> W2VError:
@@ -240,10 +250,13 @@ def split_rows(lines: Iterable[str], separator: str, quoting: Quoting) -> Iterat
 def _has_header(rows: list[list[str]], columns: Sequence[str]) -> bool:
     """Return whether the first row of a table has the names of its columns.
 
-    It has if a wanted column is a name, or if a column of numbers begins with something else.
+    It has if a wanted column is a name, or if a column of numbers begins with something else. Names are not numbers and
+    not missing, except that of row numbers, which pandas writes first.
     """
     if {*columns} <= {*rows[0]} or not all(map(is_position, columns)):
         return True
+    if any(NUMBER.fullmatch(name) or name.strip().lower() in _MISSING for name in rows[0]) or not all(rows[0][1:]):
+        return False
     for first, *others in itertools.zip_longest(*rows, fillvalue=""):
         if others and all(map(NUMBER.fullmatch, others)) and not NUMBER.fullmatch(first):
             return True

@@ -144,7 +144,7 @@ class Corpus:
     missing = 0
     header: bool | None = None
     _mark_bytes = 0  # the size of the byte order mark of the last text
-    _has_logged_columns = False
+    _columns_logged = ""
     _pipe: Any = None  # the pipe or terminal whose lines are yielded as soon as they are there
     _is_part = False
     bytes_read = 0
@@ -592,9 +592,9 @@ class Corpus:
         return table
 
     def _log_columns(self, name: str, taken: str) -> None:
-        if taken and not self._has_logged_columns:
+        if taken and taken != self._columns_logged:
             log.info("%s: %s", name, taken)
-            self._has_logged_columns = True
+            self._columns_logged = taken
 
     def _open_columnar(
         self, name: str, kind: str, stream: IO[bytes], file: File, columns: Sequence[str], encoding: str

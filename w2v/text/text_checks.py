@@ -37,7 +37,7 @@ UNSPACED = 0.2  # a text with more than this share of its characters in words of
 SAMPLE_SHARE = 0.9  # a text with at least this share of the bundled question words is taken for the sample corpus
 LINE_IDS = 200_000  # ids to inspect for the length of lines
 MAX_WIDTH = 300  # bytes of the longest lines of a text that is wrapped, without the longest 2 %
-WRAPPED = 0.4  # a text is wrapped if more than this share of its lines have at least 80 % of this length
+WRAPPED = 0.4  # a text is wrapped if more than this share of its lines have no room for the next word
 MIN_LINES, MIN_LENGTHS = 50, 5  # of a wrapped text: lines, and different lengths, since a program repeats one line
 EXAMPLE = 40  # characters of an example word in a message
 
@@ -76,13 +76,7 @@ _OTHER_FORMATS = (
         OTHER_FORMAT,
     ),
     (
-        re.compile(r"\A(-->|\d\d:\d\d:\d\d[,.]\d\d\d)\Z"),
-        "the form of times of subtitles",
-        "extract the words with grep -v -e '-->' -e '^[0-9[:space:]]*$' TEXT > WORDS",
-        OTHER_FORMAT,
-    ),
-    (
-        re.compile(r"\A[A-Z][A-Za-z]+=\w[^=]*(\|[A-Z][A-Za-z]+=\w[^=]*)*\Z"),
+        re.compile(r"\A[A-Z][a-z]+[A-Za-z]*=[A-Z0-9]\w*(\|[A-Z][A-Za-z]+=[A-Z0-9]\w*)*\Z"),
         "the form of features in CoNLL-U",
         "extract the words with awk -F '\\t' '/^[0-9]+\\t/ {printf \"%s \", $2} /^$/ {print}' TEXT > WORDS",
         OTHER_FORMAT,
@@ -93,6 +87,12 @@ _OTHER_FORMATS = (
         "extract the words with sed -E 's,[/_][^/_ ]+( |$),\\1,g' TEXT > WORDS",
         TAGGED,
     ),
+)
+_SUBTITLES = (  # if there are arrows, too
+    re.compile(r"\A\d\d:\d\d:\d\d[,.]\d\d\d\Z"),
+    "the form of times of subtitles",
+    "extract the words with grep -v -e '-->' -e '^[0-9[:space:]]*$' TEXT > WORDS",
+    OTHER_FORMAT,
 )
 _SEQUENCE = re.compile("[A-Z*-]{20,}|[acgtun]{20,}")
 _IDENTIFIER = re.compile(r"[\d_:/|=]")  # characters of identifiers that words do not contain
@@ -110,9 +110,10 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
     if not store.is_text:
         return
     first = FirstWords.of(store)
+    others = (*_OTHER_FORMATS, _SUBTITLES) if "-->" in first.words else _OTHER_FORMATS
     marks, formats = (
         [_share_advice(first, first.only(look.search), *advice) for look, *advice in looks]
-        for looks in (_MARKS, _OTHER_FORMATS)
+        for looks in (_MARKS, others)
     )
     lines = [*marks, *formats, _markup_advice(first, text), spacing_advice(first) or _character_advice(first, text)]
     # Without spaces, split into characters, or in another format, the tokens are not words: give no advice on them.
@@ -203,11 +204,13 @@ def _line_advice(store: TypeCounts, first: FirstWords) -> str:
         return ""
     lengths = np.add.reduceat(np.diff(store.offsets)[ids] + 1, np.append(0, ends[:-1] + 1))[: len(ends)]
     width = np.percentile(lengths, 98)
-    if width > MAX_WIDTH or np.mean(lengths >= 0.8 * width) < WRAPPED or len(np.unique(lengths)) < MIN_LENGTHS:
+    next_words = np.diff(store.offsets)[ids[ends[:-1] + 1]]
+    is_full = lengths[:-1] + next_words + 1 > width  # the next word has no room in the line
+    if width > MAX_WIDTH or np.mean(is_full) < WRAPPED or len(np.unique(lengths)) < MIN_LENGTHS:
         return ""
     return (
-        "lines seem to be wrapped at a fixed width, but the end of a line ends the context: join the lines of each "
-        "paragraph with awk -v RS= '{$1 = $1} 1' TEXT > JOINED"
+        "lines seem to be wrapped at a fixed width, but the end of a line ends the context: if empty lines divide "
+        "paragraphs, join the lines of each with tr -d '\\r' < TEXT | awk -v RS= '{$1 = $1} 1' > JOINED"
     )
 
 

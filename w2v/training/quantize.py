@@ -122,8 +122,6 @@ def _order(model: Classifier) -> NDArray[np.int64]:
     """Return the rows by their importance, the most important first: </s> or else a word, and then the longest rows."""
     features, blocks = model.features, bfloat16.float32_blocks(cast(NDArray[Any], model.inputs))
     lengths = np.concatenate([np.linalg.norm(block, axis=1) for _, block in blocks])
-    if features.factors is not None:
-        lengths *= features.factors
     first = features.end_row if features.end_row >= 0 else lengths[: len(features.vocabulary)].argmax()
     lengths[first] = np.inf
     return np.argsort(-lengths, kind="stable")
