@@ -420,6 +420,9 @@ def test_autotune_quantizes_to_a_size(labelled: Path, tmp_path: Path, monkeypatc
     model.save_model(tmp_path / "small.ftz")
     assert 100_000 < (tmp_path / "small.ftz").stat().st_size <= 120_000
     assert model.test(labelled)[1] > 0.8
+    monkeypatch.setattr(FastText, "search_labels", pytest.fail)  # a wrong size is refused before the search
+    with pytest.raises(ValueError, match="size '2T'"):
+        w2v.fasttext.train_supervised(labelled, autotuneValidationFile=labelled, autotuneModelSize="2T")
 
 
 def test_rare_labels_are_left_out(labelled: Path) -> None:

@@ -43,7 +43,7 @@ from w2v.text.words import Words
 from w2v.training.classifier import Classifier
 from w2v.training.classify import train_classifier
 from w2v.training.labelled import read_labelled
-from w2v.training.quantize import quantize
+from w2v.training.quantize import parse_size, quantize
 from w2v.training.train import train
 from w2v.training.tune_labels import search_labels
 from w2v.vectors.cosines import unit
@@ -734,6 +734,8 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
     options |= {"label_prefix": arguments.label, "min_count_label": arguments.minCountLabel}
     with text_warnings_to(lambda line: None):
         if arguments.autotuneValidationFile:
+            if arguments.autotuneModelSize:
+                parse_size(arguments.autotuneModelSize)
             options = _tuned(arguments, options, given)
         trained = train_classifier(Path(arguments.input), **options)
         if arguments.autotuneValidationFile and arguments.autotuneModelSize:

@@ -70,7 +70,7 @@ def quantize(
     codes: dict[str, Any] = {"part_size": dsub, "normalise": norm or size is not None}
     codes["quantise_outputs"] = output_layer or (size is not None and len(model.labels) >= CENTROIDS)
     if size is not None:
-        cutoff = _rows_within(small, _parse_size(size), codes)
+        cutoff = _rows_within(small, parse_size(size), codes)
     small = _train(_keep_rows(small, cutoff), texts, labels, settings)
     return Classifier.from_vector_file(fasttext.quantise(WHERE, small.to_vector_file(), **codes), WHERE)
 
@@ -149,8 +149,8 @@ def _rows_within(model: Classifier, size: int, codes: dict[str, Any]) -> int:
     return int(np.searchsorted(sizes, size - smallest + sizes[0], "right"))
 
 
-def _parse_size(size: int | str) -> int:
-    """Return a number of bytes, such as 2000000 for "2M"."""
+def parse_size(size: int | str) -> int:
+    """Return a number of bytes, such as 2000000 for "2M". Raise SettingsError for anything else."""
     found = re.fullmatch(r"(\d{1,15})([KMG]?)", str(size).upper())
     if not found or not int(found[1]):
         raise SettingsError(f"size {size!r:.60}: it must be a number of bytes above 0, such as 500K or 2M")
