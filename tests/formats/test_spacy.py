@@ -42,7 +42,7 @@ def test_folders_of_spacy_are_read_unless_damaged(tmp_path: Path) -> None:
     vectors = (tmp_path / "theirs" / "vocab" / "vectors").read_bytes()
     the = spacy.strings.hash_string("the")
     for name, content, message in (
-        ("vectors", vectors[:-4], "damaged: Failed to read all data"),
+        ("vectors", vectors[:-4], "damaged: (Failed to read all data|cannot reshape array)"),
         ("key2row", msgspec.msgpack.encode({the: 100}), "damaged: index 100 is out of bounds"),
         ("key2row", msgspec.msgpack.encode({the: (1 << 64) - 1}), "damaged: "),
         ("key2row", msgspec.msgpack.encode({the: -1}), "0 words"),
