@@ -352,10 +352,10 @@ def recognise_layout(path: PathLike, head: bytes) -> Layout:
         return Layout("text", None, usual, start)
     if not rows or not columns:
         raise W2VError(f"{path}: no vectors: its header says {rows} rows of {columns} values")
-    if usual == columns:
+    if usual == columns or (is_text and not first_line_is_whole):
         return Layout("text", rows, columns, start)
     if not (is_text and _is_long_text(head[start:])):
-        if not is_text or (first_line_is_whole and 2 * usual < columns):
+        if not is_text or 2 * usual < columns:
             return Layout("binary", rows, columns, start)
         if not lines:
             return Layout("text", rows, columns, start)
