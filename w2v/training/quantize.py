@@ -83,7 +83,8 @@ def prune(
     Args:
         model: The classifier.
         cutoff: The number of rows.
-        texts, labels, **settings: As for `quantize`.
+        texts, labels: As for `quantize`.
+        **settings: As for `quantize`.
 
     Raises:
         SettingsError: A setting is impossible.
