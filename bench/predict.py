@@ -4,7 +4,7 @@
 
 MODEL is a .bin file of fastText, TEXTS are lines. `--module` is a package with fastText's functions load_model and
 predict. Runs alternate. With one thread, processor seconds are compared, of a process that may use one processor; with
-more, wall-clock seconds, in which fastText uses one thread, because it has no others. The seconds for a file of one
+more, wall-clock seconds: fastText has only one thread. The seconds for a file of one
 line are subtracted. The last table has the processor seconds to load a model that is in the page cache, and then to
 predict one line.
 

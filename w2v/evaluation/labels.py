@@ -246,7 +246,7 @@ def precision_recall_curve(
 
 
 def log_losses(probabilities: NDArray[np.float32], is_true: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the log loss of each of N texts whose labels have independent probabilities: (N,)."""
+    """Return the log loss of each of N texts, with independent probabilities of labels: (N,)."""
     right = np.where(is_true, probabilities, 1 - probabilities)
     losses: NDArray[np.float64] = -np.log(np.maximum(right, SMALLEST_PROBABILITY)).sum(axis=1, dtype=np.float64)
     return losses

@@ -158,7 +158,7 @@ def read(
 
 
 def read_mapped(path: PathLike, errors: Errors = "strict") -> VectorFile:
-    """Read a classifier whose rows are mapped into memory, so that its values are not checked.
+    """Read a classifier, and map its rows into memory. Their values are not checked.
 
     Quantized and compressed classifiers are read.
 

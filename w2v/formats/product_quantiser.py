@@ -17,7 +17,7 @@ TINY = 1e-30  # so that matrices of zeros have weights
 
 @dataclass(frozen=True)
 class QuantisedMatrix:
-    """A matrix (R, D) of which each part of a row is one of CENTROIDS vectors (Jégou et al. 2011).
+    """A matrix (R, D). Each part of a row is one of CENTROIDS vectors (Jégou et al. 2011).
 
     Attributes:
         codes: uint8 (R, parts), the vector that stands for each part.

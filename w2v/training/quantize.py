@@ -63,7 +63,7 @@ def quantize(
         raise SettingsError("give either a cutoff or a size")
     if output_layer and len(model.labels) < CENTROIDS:
         raise SettingsError(
-            f"output_layer: the model has {len(model.labels)} labels, and quantised output rows are smaller from "
+            f"output_layer: the model has {len(model.labels)} labels, and output rows are only quantised from "
             f"{CENTROIDS} labels on: leave it out"
         )
     small = Classifier.from_vector_file(fasttext.as_fasttext(WHERE, model.to_vector_file()), WHERE)
