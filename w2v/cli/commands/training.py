@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from w2v.cli import options, outputs
-from w2v.cli.console import ProgressPrinter, Stopped, say
+from w2v.cli.console import STDERR, ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, Option
 from w2v.cli.printing import Result, print_training, print_trial, print_values
 from w2v.cli.run_config import (
@@ -249,7 +249,7 @@ def run_training(given: Mapping[str, Any], progress: Report) -> tuple[Command, A
                 options_of_run = (command.named, given["force"], config.ignore_memory)
                 again = resume_command(command_of(config), folder, config.corpus, *options_of_run)
                 stopped.add_note(f"resume with: {again}")
-            elif not folder and sys.stderr.isatty():
+            elif not folder and os.isatty(STDERR):  # sys.stderr may still belong to the progress bar
                 stopped.add_note("nothing was saved; with --checkpoint DIR, a run can be resumed after Ctrl-C")
             raise
     now = time.perf_counter()
