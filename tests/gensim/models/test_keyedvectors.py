@@ -15,8 +15,7 @@ from scipy.sparse import csr_array
 
 import w2v
 from tests.helpers import import_gensim
-from w2v.formats import native
-from w2v.gensim import vector_files
+from w2v.gensim import files
 from w2v.gensim.models import keyedvectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
@@ -237,18 +236,6 @@ def test_files_keep_user_attributes(
     for name in ("topic", "function"):  # cannot be stored in a file
         assert f"not saved: the attribute {name}" in caplog.text
     assert w2v.load(tmp_path / "any.kv").counts.tolist() == list(range(40, 0, -1))
-
-
-def test_forged_file_cannot_set_other_attributes(ours: KeyedVectors, tmp_path: Path) -> None:
-    ours.other = 1
-    content = ours.to_vector_file()
-    forged = b'{"most_similar":1,"_words":2,"vectors":3,"good":4}'
-    content.tensors["gensim.vectors"] = np.frombuffer(forged, np.uint8)
-    native.write(tmp_path / "forged", content)
-    loaded = KeyedVectors.load(tmp_path / "forged")
-    assert loaded.good == 4
-    assert loaded.most_similar("w1")
-    assert loaded.vectors.shape == (40, 8)
 
 
 def test_aligned_vectors_are_saved(
@@ -812,6 +799,6 @@ def test_only_large_files_are_mapped_read_only(
     ours.save(tmp_path / "any.kv")
     small = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
     small.vectors[0] = 1
-    monkeypatch.setattr(vector_files, "MAPPED_BYTES", 100)
+    monkeypatch.setattr(files, "MAPPED_BYTES", 100)
     large = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
     assert not large.vectors.flags.writeable

@@ -7,7 +7,6 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +17,8 @@ import pytest
 
 import w2v
 from tests.helpers import import_gensim
-from w2v.formats import native
+from w2v.formats import native, registry
 from w2v.gensim import training
-from w2v.gensim.model_file import content_of
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
@@ -377,10 +375,10 @@ def test_aligned_model_can_be_saved_but_not_trained(
 
 
 def test_forged_model_files_are_refused(model: Word2Vec, tmp_path: Path) -> None:
-    content = content_of(model)
+    model.save(tmp_path / "any.model")
+    content = registry.read(tmp_path / "any.model")
     assert content.header.gensim
-    saved = replace(content.header.gensim, attributes={**content.header.gensim.attributes, "negative": True})
-    content = replace(content, header=replace(content.header, gensim=saved))
+    content.header.gensim.attributes["negative"] = True
     native.write(tmp_path / "any.model", content)
     assert Word2Vec.load(tmp_path / "any.model").negative == 1  # gensim 3 has True for some numbers
     content.tensors["syn1neg"] = content.tensors["syn1neg"][:5]
@@ -907,12 +905,11 @@ def test_batches_match_gensim(size: int, file: Path) -> None:
 
 
 def test_counting_the_words_of_jobs_loses_no_sentence() -> None:
-    model = untrained_model(batch_words=10)
     for sentences, count in (([["a", "b", "c"]] * 5, 15), ([["a", "b", "c"]] * 200, 201), ([["a"] * 200], 200)):
-        jobs = training.JobSentences(iter(sentences), model)
+        jobs = training.JobSentences(iter(sentences), 10, list)
         assert jobs.count() == count  # the words of at most about 20 batches
         assert list(jobs) == sentences
-        jobs = training.JobSentences(sentences, model)
+        jobs = training.JobSentences(sentences, 10, list)
         assert list(jobs) == list(jobs) == sentences
 
 
