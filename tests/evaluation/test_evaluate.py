@@ -11,7 +11,8 @@ from scipy import stats
 import w2v
 from tests.helpers import TOPICS, run, run_json, topic_sentences
 from w2v.evaluation import evaluate as evaluating
-from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, mcnemar, spearman
+from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, spearman
+from w2v.evaluation.labels import mcnemar
 from w2v.formats.header import ModelHeader
 from w2v.progress import Progress
 from w2v.text.normalise import TextOptions

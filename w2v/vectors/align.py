@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import read_lines
+from w2v.detect import decode_line, read_lines
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats.bfloat16 import float32_blocks
@@ -33,7 +33,7 @@ from w2v.system.files import PathLike
 from w2v.text.words import as_list
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
-from w2v.vectors.neighbours import top_rows
+from w2v.vectors.neighbours import nearest, top_rows
 
 log = logging.getLogger("w2v")
 
@@ -45,7 +45,6 @@ MAX_HELD_OUT = 1_500  # and their largest number
 PRECISIONS = (1, 5)  # numbers of candidates for a translation
 CSLS_NEIGHBOURS = 10
 ROWS_AT_ONCE = 1 << 14  # rows in a block
-SCORES_AT_ONCE = 1 << 24  # scores in a batch: 64 MB
 HINT = "make the models smaller first, with w2v convert --max-vocab or --dims, or end other programs"
 
 
@@ -232,7 +231,7 @@ def read_pairs(path: PathLike) -> list[tuple[str, str]]:
     """
     pairs = []
     for number, line in read_lines(path):
-        text = _decode(path, number, line)
+        text = decode_line(path, number, line)
         words = [word.strip() for word in text.split("\t" if "\t" in text else None)]
         if len(words) == 2 and all(words):
             pairs.append((words[0], words[1]))
@@ -249,18 +248,13 @@ def read_anchors(path: PathLike) -> list[str]:
     Raises:
         W2VError: If the file cannot be read, is not UTF-8, or has no words.
     """
-    lines = (_decode(path, number, line).partition("\t")[0].strip() for number, line in read_lines(path, "vocabulary"))
+    lines = (
+        decode_line(path, number, line).partition("\t")[0].strip() for number, line in read_lines(path, "vocabulary")
+    )
     words = list(filter(None, lines))
     if not words:
         raise W2VError(f"{path}: no words: write one on each line")
     return words
-
-
-def _decode(path: PathLike, number: int, line: bytes) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        raise W2VError(f"{path}, line {number}: {line[:60]!r} is not UTF-8") from None
 
 
 def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -363,7 +357,9 @@ def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], se
         correct.setdefault(word, set()).add(translation)
     if not correct:
         return None
-    density = _mean_of_nearest(candidates, sources[:searched])
+    others = sources[:searched]
+    nearby = nearest(candidates, others, np.ones(len(others), np.float32), CSLS_NEIGHBOURS, [[]] * len(candidates))
+    density = np.array([cosines.mean() for _, cosines in nearby])
     hits = {"nearest": np.zeros(len(PRECISIONS)), "csls": np.zeros(len(PRECISIONS))}
     for word, translations in correct.items():
         cosines = candidates @ sources[word]
@@ -373,17 +369,6 @@ def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], se
             hits[name] += [not translations.isdisjoint(found[:number]) for number in PRECISIONS]
     shares = {name: (number / len(correct)).tolist() for name, number in hits.items()}
     return Translation(len(correct), len(candidates), **shares)
-
-
-def _mean_of_nearest(vectors: Floats, others: Floats) -> Floats:
-    """Return the mean cosine of each unit vector (n, D) with the nearest of other unit vectors (m, D), (n,)."""
-    means = np.empty(len(vectors), np.float32)
-    nearest = min(CSLS_NEIGHBOURS, len(others))
-    step = max(1, SCORES_AT_ONCE // len(others))
-    for start in range(0, len(vectors), step):
-        cosines = vectors[start : start + step] @ others.T
-        means[start : start + step] = np.partition(cosines, -nearest, axis=1)[:, -nearest:].mean(axis=1)
-    return means
 
 
 def _rows_of_anchors(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.detect import read_lines
 from w2v.errors import SettingsError, W2VError, pluralise
@@ -111,7 +110,14 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
     header = _update_settings(content.header, dropped=("vectors", "blocks", "views"), vector_size=dims)
     # The rows of n-grams may have only the last values of a vector; see Ngrams.offset.
     header = replace(header, ngram_offset=0, coordinates="")
-    return _transform(content, lambda matrix: _project(matrix, axes[-matrix.shape[1] :]), header)
+
+    def project(matrix: Array) -> Array:
+        projected = memory.empty((len(matrix), dims))
+        for start, block in bfloat16.float32_blocks(matrix, ROWS_AT_ONCE):
+            np.matmul(block, axes[-matrix.shape[1] :], out=projected[start : start + len(block)])
+        return projected
+
+    return _transform(content, project, header)
 
 
 def change_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
@@ -144,10 +150,3 @@ def _update_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: i
     settings = {**header.settings, **changed}
     remaining = {name: value for name, value in settings.items() if name not in dropped or value == "input"}
     return replace(header, settings=remaining)
-
-
-def _project(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
-    projected: NDArray[np.float32] = memory.empty((len(matrix), axes.shape[1]))
-    for start, block in bfloat16.float32_blocks(matrix, ROWS_AT_ONCE):
-        np.matmul(block, axes, out=projected[start : start + len(block)])
-    return projected
