@@ -88,13 +88,10 @@ def test_a_session_may_go_on_in_the_next_block(
     expected = recommend(vectors, SESSIONS, 3)
     (tmp_path / "sessions").write_text("".join(" ".join(session) + "\n" for session in SESSIONS))
 
-    def in_pieces(self: Any, *_: Any) -> Any:
-        rows = np.concatenate(
-            [[int(item[1:]) if item in ITEMS else 60 for item in session] + [-1] for session in SESSIONS]
-        )
-        return ((rows[start : start + size].astype(np.int64), None, start) for start in range(0, len(rows), size))
-
-    monkeypatch.setattr(Recommender, "_read", in_pieces)
+    ends = {"unknown": 60, "end": -1}
+    rows = np.array([ends.get(item, 0) or int(item[1:]) for each in SESSIONS for item in [*each, "end"]], np.int64)
+    monkeypatch.setattr(Corpus, "blocks", lambda *_, **__: range(0, len(rows), size))
+    monkeypatch.setattr(Recommender, "_rows_of", lambda _, start: (rows[start : start + size], None, start))
     recommender = Recommender(vectors, 3)
     blocks = [*recommender.blocks(Corpus(tmp_path / "sessions"))]
     found = [pairs for block in blocks for pairs in block.sessions(ITEMS)]

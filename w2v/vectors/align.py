@@ -38,6 +38,7 @@ from w2v.vectors.neighbours import nearest, top_rows
 log = logging.getLogger("w2v")
 
 Reference = Literal["first", "previous"]
+Pairs = list[tuple[str, str]]  # of a word and its translation
 
 RESTRICT_VOCAB = 50_000  # translations are searched among this many most frequent words
 HELD_OUT = 0.1  # share of the anchors that measure the fit
@@ -150,11 +151,8 @@ def align(
     fits = []
     for number, source in enumerate(sources[1:], 1):
         target = 0 if to == "first" else number - 1
-        if pairs is None:
-            where = f"model {number + 1} and model {target + 1}"
-            rows = _rows_of_anchors(sources[target], source, words, where)
-        else:
-            rows = _rows_of_translations(sources[target], source, pairs)
+        where = f"model {number + 1} and model {target + 1}"
+        rows = _common_rows(sources[target], source, words, pairs, where)
         if len(rows) < size:
             log.warning(
                 "%s cannot determine a rotation of %s: cosines between the models are partly arbitrary; align by more "
@@ -223,7 +221,7 @@ def check_slices(models: Mapping[str, KeyedVectors]) -> None:
             )
 
 
-def read_pairs(path: PathLike) -> list[tuple[str, str]]:
+def read_pairs(path: PathLike) -> Pairs:
     """Return the pairs of a dictionary file: two words on each line, separated by a tab or, without tabs, by spaces.
 
     Raises:
@@ -257,9 +255,9 @@ def read_anchors(path: PathLike) -> list[str]:
     return words
 
 
-def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> Pairs:
     """Return the different pairs of a dictionary as a list. Raise SettingsError for anything but pairs."""
-    entries: list[tuple[str, str]] = list(dictionary)
+    entries: Pairs = list(dictionary)
     for entry in entries:
         if not isinstance(entry, tuple | list) or len(entry) != 2:
             raise SettingsError(f"dictionary has {entry!r:.60}: give pairs, such as [('dog', 'cane')]")
@@ -371,32 +369,20 @@ def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], se
     return Translation(len(correct), len(candidates), **shares)
 
 
-def _rows_of_anchors(
-    reference: KeyedVectors, source: KeyedVectors, anchors: Sequence[str] | None, where: str
+def _common_rows(
+    reference: KeyedVectors, source: KeyedVectors, anchors: list[str] | None, dictionary: Pairs | None, where: str
 ) -> NDArray[np.int64]:
-    """Return the rows of the anchors in the two models, (n, 2).
+    """Return the rows of the anchors, or of the pairs of a dictionary, that both models have, (n, 2).
 
     Raises:
-        W2VError: If the models share none of the anchors.
+        W2VError: If there are none, or more pairs in the other order of languages.
     """
-    words = reference.index_to_key if anchors is None else anchors
-    pairs = _known_rows(reference, source, ((word, word) for word in words))
-    if not len(pairs):
+    pairs = dictionary or [(word, word) for word in anchors or reference.index_to_key]
+    known = _known_rows(reference, source, pairs)
+    if not len(known) and dictionary is None:
         what = "none of the words" if anchors is None else f"none of the anchors, such as {anchors[0]!r:.60}"
         raise W2VError(f"{where} share {what}: check language and capital letters")
-    return pairs
-
-
-def _rows_of_translations(
-    reference: KeyedVectors, source: KeyedVectors, pairs: Sequence[tuple[str, str]]
-) -> NDArray[np.int64]:
-    """Return the rows of the pairs of a dictionary that both models have, (n, 2).
-
-    Raises:
-        W2VError: If there are none, or more in the other order of languages.
-    """
-    known = _known_rows(reference, source, pairs)
-    swapped = _known_rows(source, reference, pairs)
+    swapped = _known_rows(source, reference, dictionary or ())
     if not len(known) or len(swapped) > len(known):
         reason = f"{len(swapped):,} in the other order: swap the models" if len(swapped) else "check capital letters"
         raise W2VError(

@@ -765,10 +765,7 @@ def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn:
 
 
 def prep_vectors(
-    target_shape: tuple[int, int],
-    prior_vectors: Floats | None = None,
-    seed: int | None = 0,
-    dtype: DTypeLike = REAL,
+    target_shape: tuple[int, int], prior_vectors: Floats | None = None, seed: int | None = 0, dtype: DTypeLike = REAL
 ) -> Floats:
     """Return the prior vectors, extended to `target_shape` by vectors with uniform values in ±1 / D."""
     prior = np.zeros((0, target_shape[1]), dtype) if prior_vectors is None else prior_vectors

@@ -21,22 +21,14 @@ from w2v.errors import Diverged, NothingToTrain, W2VError, text_warnings_to
 from w2v.formats.header import GensimObject
 from w2v.formats.vector_file import WORD_VIEW, Array, VectorFile
 from w2v.gensim import files, utils
+from w2v.gensim import sentences as texts
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
-from w2v.gensim.sentences import (
-    MAX_WORDS_IN_BATCH,
-    BrownCorpus,
-    LineSentence,
-    PathLineSentences,
-    Sentences,
-    Text8Corpus,
-    files_of,
-)
-from w2v.gensim.training import JobSentences, NumberedSentences, ProgressLog, count_files, count_sentences
+from w2v.gensim.sentences import BrownCorpus, LineSentence, PathLineSentences, Sentences, Text8Corpus
 from w2v.losses.registry import Settings, loss_for
 from w2v.losses.tree import Tree
 from w2v.options import checked_value
-from w2v.progress import Report
+from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
 from w2v.system.schema import Count, Integer, Number, convert
 from w2v.text.text_checks import TYPES, FirstWords, size_advice
@@ -145,7 +137,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         null_word: int = 0,
         trim_rule: utils.TrimRule | None = None,
         sorted_vocab: int = 1,
-        batch_words: int = MAX_WORDS_IN_BATCH,
+        batch_words: int = texts.MAX_WORDS_IN_BATCH,
         compute_loss: bool = False,
         callbacks: Iterable[CallbackAny2Vec] = (),
         comment: str | None = None,
@@ -247,12 +239,12 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         """Count the words into raw_vocab. Return the numbers of words and sentences."""
         self._check_corpus(corpus_iterable, corpus_file)
         log.info("collecting all words and their counts")
-        files = files_of(corpus_iterable, corpus_file)
-        if files is None:
+        paths = texts.files_of(corpus_iterable, corpus_file)
+        if paths is None:
             assert corpus_iterable is not None
-            counts = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
+            counts = texts.count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
         else:
-            counts = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
+            counts = texts.count_files(paths, self.max_vocab_size, self._cache, max(1, workers or self.workers))
         self.raw_vocab, words, n_sentences = counts
         log.info(
             "collected %d word types from a corpus of %d raw words and %d sentences",
@@ -470,11 +462,15 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
         jobs = None
         if overrides_job and corpus_iterable is not None:
-            jobs = JobSentences(corpus_iterable, self.batch_words, self._call_train_job)
+            jobs = texts.JobSentences(corpus_iterable, self.batch_words, self._call_train_job)
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
         self._batches = (jobs.count() if jobs else total_words or estimated_words) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
-        text = files_of(sentences, corpus_file) or NumberedSentences(() if sentences is None else sentences, self.wv)
+        text: list[Path] | texts.NumberedSentences | None = texts.files_of(sentences, corpus_file)
+        if text is None:
+            # In gensim, any object can be a word, so w2v trains row numbers; n-grams need the letters of the words.
+            names = {word: word if self.wv.subwords else str(row) for word, row in self.wv.key_to_index.items()}
+            text = texts.NumberedSentences(() if sentences is None else sentences, names)
         self.add_lifecycle_event(
             "train",
             msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
@@ -498,7 +494,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
 
     def _train_spans(
         self,
-        text: list[Path] | NumberedSentences,
+        text: list[Path] | texts.NumberedSentences,
         losses: list[str],
         spans: list[tuple[int, int]],
         callbacks: list[CallbackAny2Vec],
@@ -516,7 +512,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         trained = read = 0
         at_end = False  # whether the sentences are an iterator that an epoch has found at its end
         with self._id_cache() if use_cache and len(spans) * len(losses) > 1 else nullcontext() as folder:
-            if folder and isinstance(text, NumberedSentences):
+            if folder and isinstance(text, texts.NumberedSentences):
                 text.write(folder / "rows")
             for start, end in spans:
                 _call_callbacks(callbacks, "on_epoch_begin", self)
@@ -525,11 +521,11 @@ class Word2Vec(HasVectors, utils.SaveLoad):
                     log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
                 else:
                     with tempfile.TemporaryDirectory(dir=temporary_folder()) as span_folder:
-                        if not use_cache and isinstance(text, NumberedSentences):
+                        if not use_cache and isinstance(text, texts.NumberedSentences):
                             text.write(Path(span_folder) / "rows")  # for each loss, and for a second try
                         for loss in losses:
                             trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
-                    at_end = isinstance(text, NumberedSentences) and text.is_at_end
+                    at_end = isinstance(text, texts.NumberedSentences) and text.is_at_end
                 # All losses train the same words, so count the words of the last loss only.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
@@ -621,14 +617,14 @@ class Word2Vec(HasVectors, utils.SaveLoad):
     # -- a run --------------------------------------------------------------------------------------
 
     def _run(
-        self, loss: str, text: list[Path] | NumberedSentences, start: int, end: int, progress: Report | None
+        self, loss: str, text: list[Path] | texts.NumberedSentences, start: int, end: int, progress: Report | None
     ) -> tuple[int, int]:
         """Train one loss on files or sentences in the epochs from `start` to `end`, without `end` itself.
 
         Returns:
             The number of words trained, as expected after subsampling, and the number of words read.
         """
-        sentences = text if isinstance(text, NumberedSentences) else None
+        sentences = text if isinstance(text, texts.NumberedSentences) else None
         source = text if sentences is None else sentences.file or sentences
         warned, self._warned = self._warned, True
         # w2v sees row numbers instead of the words of sentences, so that its advice would be wrong.
@@ -905,6 +901,22 @@ KeyedVectors._classes["Word2Vec"] = Word2Vec
 def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
     for callback in callbacks:
         getattr(callback, name)(model)
+
+
+class ProgressLog:
+    """A progress callback that logs at most once per `report_delay` seconds."""
+
+    def __init__(self, report_delay: float) -> None:
+        self.delay, self.last_time = report_delay, time.perf_counter()
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if progress.phase == "train" and progress.total and now - self.last_time >= self.delay:
+            self.last_time = now
+            log.info(
+                "EPOCH %d - PROGRESS: at %.2f%% words, %.0f words/s",
+                (progress.epoch or 1) - 1, 100 * progress.done / progress.total, progress.rate or 0,
+            )  # fmt: skip
 
 
 def sample_as_share(sample: float, total: int) -> float:
