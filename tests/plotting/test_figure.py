@@ -186,17 +186,10 @@ def test_a_picture_has_its_size_in_inches_at_150_dots_per_inch(rc: dict[str, int
     assert (picture.words, picture.labels) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("length", "limit", "expected"),
-    [(24, 24, "x" * 24), (25, 24, "x" * 23 + "…"), (1, 1, "x"), (2, 1, "…"), (0, 1, "")],
-)
-def test_only_texts_beyond_the_limit_are_shortened(length: int, limit: int, expected: str) -> None:
-    assert shorten("x" * length, limit) == expected
-
-
-def test_escapes_count_towards_the_limit() -> None:
-    assert shorten("\x1b" * 3, 12) == r"\x1b" * 3
-    assert shorten("\x1b" * 3, 11) == r"\x1b" * 2 + r"\x…"
+def test_only_texts_beyond_the_limit_are_shortened_and_escapes_count() -> None:
+    lengths = {(24, 24): "x" * 24, (25, 24): "x" * 23 + "…", (1, 1): "x", (2, 1): "…", (0, 1): ""}
+    assert {(length, limit): shorten("x" * length, limit) for length, limit in lengths} == lengths
+    assert [shorten("\x1b" * 3, limit) for limit in (12, 11)] == [r"\x1b" * 3, r"\x1b" * 2 + r"\x…"]
 
 
 def test_a_title_may_be_longer_than_a_label() -> None:

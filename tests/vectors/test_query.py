@@ -18,20 +18,6 @@ def vectors() -> w2v.KeyedVectors:
     return w2v.KeyedVectors(WORDS, np.eye(len(WORDS), dtype=np.float32))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("zzz", "not in the vocabulary: 'zzz'"),
-        ("frnace", "not in the vocabulary: 'frnace' (did you mean france or frances?)"),
-        ("king - mna + PARIS", "not in the vocabulary: 'PARIS' (did you mean paris or Paris?), 'mna'"),
-    ],
-)
-def test_unknown_words_come_with_suggestions(vectors: w2v.KeyedVectors, text: str, expected: str) -> None:
-    with pytest.raises(w2v.UnknownWordError) as error:
-        parse([text], vectors).answer(vectors, 5)
-    assert str(error.value) == expected
-
-
 def test_operators_are_told_from_words(vectors: w2v.KeyedVectors) -> None:
     for arguments in (
         ["king", "-", "man", "+", "woman"],
