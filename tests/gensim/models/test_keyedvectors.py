@@ -481,6 +481,15 @@ def test_files_without_questions_or_pairs_are_refused(tmp_path: Path, ours: Keye
 
 
 def test_intersect_replaces_and_locks_vectors(tmp_path: Path, ours: KeyedVectors) -> None:
+    other = KeyedVectors(3)
+    other.add_vectors(["w1"], np.ones((1, 3)))
+    other.save_word2vec_format(tmp_path / "other")
+    with pytest.raises(ValueError, match=r"incompatible vector size 3 in file .*other"):
+        ours.intersect_word2vec_format(tmp_path / "other")
+    ours.vectors_for_all(["w7"]).save_word2vec_format(tmp_path / "other")
+    ours.intersect_word2vec_format(tmp_path / "other")
+    assert np.flatnonzero(ours.vectors_lockf == 0).tolist() == [7]  # by default
+    np.testing.assert_array_equal(ours.vectors, VECTORS)
     ours.most_similar("w1")  # computes the norms of the old vectors
     pretrained = ours.vectors_for_all(["w2", "w5"])
     pretrained.vectors[:] = 9
@@ -632,19 +641,6 @@ def test_word2vec_files_match_gensim(tmp_path: Path, ours: KeyedVectors, theirs:
         ours.save_word2vec_format(tmp_path / "any", tmp_path / "vocabulary", sort_attr="absent")
 
 
-def test_vectors_of_another_size_are_not_intersected(tmp_path: Path, ours: KeyedVectors) -> None:
-    other = KeyedVectors(3)
-    other.add_vectors(["w1"], np.ones((1, 3)))
-    other.save_word2vec_format(tmp_path / "other")
-    with pytest.raises(ValueError, match=r"incompatible vector size 3 in file .*other"):
-        ours.intersect_word2vec_format(tmp_path / "other")
-    np.testing.assert_array_equal(ours.vectors, VECTORS)
-    assert ours.vectors_lockf.tolist() == [1]
-    ours.vectors_for_all(["w2"]).save_word2vec_format(tmp_path / "other")
-    ours.intersect_word2vec_format(tmp_path / "other")
-    assert np.flatnonzero(ours.vectors_lockf == 0).tolist() == [2]
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"restrict_vocab": 20}, {"case_insensitive": False}, {"dummy4unknown": True}], ids=str
 )
@@ -661,9 +657,10 @@ def test_evaluation_matches_gensim(
     (tmp_path / "questions.gz").write_bytes(gzip.compress(lines.encode()))
     pairs = (f"w{row};W{row + 1};{row % 5}\nw{row};w{row + 2};{row % 7}\n" for row in range(41))
     (tmp_path / "pairs").write_text("# pairs\n" + "".join(pairs))
-    found = []
+    found, logged = [], []
     for wv in (ours, theirs):
         found.append(wv.evaluate_word_analogies(str(tmp_path / "questions.gz"), **options))
+        logged.append([line for line in caplog.messages if re.fullmatch(r".*: [\d.]+% \(\d+/\d+\)", line)])
         caplog.clear()
         found.append(wv.evaluate_word_pairs(str(tmp_path / "pairs"), delimiter=";", **options))
         pearson, spearman, unknown = found[-1]
@@ -671,19 +668,14 @@ def test_evaluation_matches_gensim(
         assert f"{spearman[0]:.4f}" in caplog.text
         assert f"{unknown:.1f}%" in caplog.text
     assert found[0] == found[2]
+    assert logged[0] == logged[1]  # the accuracy of each section that has answers
+    assert len(logged[0]) == 2
     assert 0 < found[0][0] < 1
     for one, other in zip(found[1], found[3], strict=True):
         np.testing.assert_allclose(one, other, 1e-5)
     for method, function in (("add", "most_similar"), ("mul", "most_similar_cosmul")):  # gensim has only the first
         score, _ = ours.evaluate_word_analogies(tmp_path / "questions", 20, similarity_function=function)
         assert score == w2v.analogies(ours, tmp_path / "questions", 20, method).accuracy  # type: ignore[arg-type]
-
-
-def test_accuracy_is_logged_by_section(ours: KeyedVectors, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    ours.log_accuracy({"section": "some", "correct": [1], "incorrect": [2, 3]})
-    ours.log_accuracy({"section": "empty", "correct": [], "incorrect": []})
-    assert [record.getMessage() for record in caplog.records] == ["some: 33.3% (1/3)"]
 
 
 @pytest.mark.parametrize("kind", ["subclass", "assigned"])
