@@ -122,10 +122,9 @@ def analogies(
     """
     keyed = vectors_of(vectors)
     question_set, correct = answer_questions(keyed, questions, restrict_vocab, method, case_insensitive, progress)
-    names, everything = question_set.names, np.ones(len(correct), bool)
+    names = question_set.names
     right, answered, totals = (
-        np.bincount(question_set.sections[each], minlength=len(names))
-        for each in (correct, question_set.known, everything)
+        np.bincount(question_set.sections[each], minlength=len(names)) for each in (correct, question_set.known, ...)
     )
     syntactic = np.array([name.startswith("gram") for name in names])
     return AnalogyResult(

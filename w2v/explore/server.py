@@ -212,7 +212,6 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError, IndexError) as error:
             self._refuse(400, f"not a query: {one_line(error)}")
             return
-        response: dict[str, Any]
         try:
             response = {"answer": query.answer(explorer)}
         except UnknownWordError:

@@ -168,17 +168,12 @@ def align(
     if any(source.ngrams for source in sources):
         log.warning("the n-grams of the models are left out: after alignment, unknown words do not have a vector")
     coordinates = hashlib.sha256(rotated[0].data).hexdigest()[:16]
-    headers = [  # with what stays true of aligned vectors
-        ModelHeader(metrics=source.header.metrics, text=source.header.text, coordinates=coordinates)
-        for source in sources
-    ]
-    return Alignment(
-        [
-            KeyedVectors(source.index_to_key, memory.read_only(vectors), source.counts, header=header)
-            for source, vectors, header in zip(sources, rotated, headers, strict=True)
-        ],
-        fits,
-    )
+    aligned = []
+    for source, vectors in zip(sources, rotated, strict=True):
+        # The header has what stays true of aligned vectors.
+        header = ModelHeader(metrics=source.header.metrics, text=source.header.text, coordinates=coordinates)
+        aligned.append(KeyedVectors(source.index_to_key, memory.read_only(vectors), source.counts, header=header))
+    return Alignment(aligned, fits)
 
 
 def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], list[Fit]]:

@@ -72,23 +72,17 @@ def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
         W2VError: If the file cannot be read, is another kind of file or lists none of the words.
     """
     row_of = {word: row for row, word in enumerate(content.words)}
-    listed: set[int] = set()
-    unknown = 0
+    rows: list[int | None] = []  # None for a line that is not in the vocabulary
     for _, line in read_lines(path, "vocabulary"):
-        fields = line.split(None, 1)
-        if not fields:
-            continue
-        whole_line, first_field = (text.decode(errors="replace") for text in (line.strip(), fields[0]))
-        row = row_of.get(whole_line, row_of.get(first_field))
-        if row is None:
-            unknown += 1
-        else:
-            listed.add(row)
+        if fields := line.split(None, 1):
+            whole_line, first_field = (text.decode(errors="replace") for text in (line.strip(), fields[0]))
+            rows.append(row_of.get(whole_line, row_of.get(first_field)))
+    listed = sorted({row for row in rows if row is not None})
     if not listed:
         raise W2VError(f"{path}: none of its words has a vector")
-    if unknown:
+    if unknown := rows.count(None):
         log.warning("%s: %s not in the vocabulary", path, pluralise(unknown, "line"))
-    return content.take(np.array(sorted(listed)))
+    return content.take(np.array(listed))
 
 
 def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
+from typing import Any, BinaryIO, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,26 +87,11 @@ def _find_scorer(fname: PathLike, name: str) -> Scorer:
     return found
 
 
-class Fields(TypedDict):
-    """The fields of a phrases file, besides the name of the class."""
-
-    min_count: Number
-    threshold: Number
-    delimiter: str
-    scoring: str
-    connector_words: list[str]
-
-
-class FrozenFields(Fields):
-    phrasegrams: dict[str, Number]
-
-
-class PhrasesFields(Fields):
-    max_vocab_size: Number
-    progress_per: Integer
-    min_reduce: Integer
-    corpus_word_count: Count
-    vocab: dict[str, Count]
+# The types of the fields of a phrases file, besides the name of the class.
+FIELDS = {"min_count": Number, "threshold": Number, "delimiter": str, "scoring": str, "connector_words": list[str]}
+FROZEN_FIELDS: dict[str, Any] = FIELDS | {"phrasegrams": dict[str, Number]}
+PHRASES_FIELDS: dict[str, Any] = FIELDS | {"max_vocab_size": Number, "progress_per": Integer, "min_reduce": Integer}
+PHRASES_FIELDS |= {"corpus_word_count": Count, "vocab": dict[str, Count]}
 
 
 class TransformedCorpus:
@@ -130,7 +115,7 @@ class PhrasesTransformation(utils.SaveLoad):
     """The base of Phrases and FrozenPhrases, which define how `score_candidate` scores a phrase."""
 
     _kind: ClassVar[str]  # the name of the class in its files
-    _fields: ClassVar[Any]  # the fields of its files
+    _fields: ClassVar[dict[str, Any]]  # the types of the fields of its files
     delimiter: str
     threshold: float
     scoring: Scorer
@@ -199,7 +184,7 @@ class PhrasesTransformation(utils.SaveLoad):
         For a scorer of your own, the file has only its name: import the module that defines it before `load`.
         """
         scorer_name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
-        content = {field: getattr(self, field) for field in get_type_hints(self._fields)}
+        content = {field: getattr(self, field) for field in self._fields}
         content |= {"class": self._kind, "scoring": scorer_name, "connector_words": sorted(self.connector_words)}
         with utils.gensim_exceptions(str(fname_or_handle)), utils.open_output(fname_or_handle) as file:
             file.write(encode(content, fname_or_handle).encode())
@@ -218,7 +203,8 @@ class PhrasesTransformation(utils.SaveLoad):
                 is_pickle = re.match(PICKLE, saved)
                 content = _read_pickle(path) if is_pickle else decode(dict[str, Any], saved, path)
                 class_: Any = {"Phrases": Phrases, "FrozenPhrases": FrozenPhrases}[content["class"]]
-                fields = convert(class_._fields, content, path)
+                schema = TypedDict("schema", class_._fields)  # type: ignore[misc]
+                fields: dict[str, Any] = dict(convert(schema, content, path))
             except (W2VError, KeyError, TypeError) as error:
                 reason = one_line(error).removeprefix(f"{path}: ")
                 raise W2VError(f"{fname}: not a file of {cls.__name__}.save: {reason}") from error
@@ -238,7 +224,7 @@ class Phrases(PhrasesTransformation):
         corpus_word_count: The number of words counted.
     """
 
-    _kind, _fields = "Phrases", PhrasesFields
+    _kind, _fields = "Phrases", PHRASES_FIELDS
 
     def __init__(
         self,
@@ -326,16 +312,11 @@ class Phrases(PhrasesTransformation):
         """Return the score of a phrase that occurs `count` times, from the counts of its first and its last word."""
         if not (count_a and count_b):
             return NEGATIVE_INFINITY
+        numbers = count_a, count_b, count, len(self.vocab), self.min_count, self.corpus_word_count
         if isinstance(self.scoring, _Scorer):
-            return self.scoring(count_a, count_b, count, len(self.vocab), self.min_count, self.corpus_word_count)
-        return self.scoring(  # by name: the arguments of a scorer of the program may be in another order
-            worda_count=count_a,
-            wordb_count=count_b,
-            bigram_count=count,
-            len_vocab=len(self.vocab),
-            min_count=self.min_count,
-            corpus_word_count=self.corpus_word_count,
-        )
+            return self.scoring(*numbers)
+        # By name: the arguments of a scorer of the program may be in another order.
+        return self.scoring(**dict(zip(ARGUMENTS, numbers, strict=True)))
 
     def export_phrases(self) -> dict[str, float]:
         """Return all counted phrases with a score above the threshold, and their scores."""
@@ -364,7 +345,7 @@ class Phrases(PhrasesTransformation):
 class FrozenPhrases(PhrasesTransformation):
     """The phrases of a Phrases object without its counts. It is smaller and faster, but cannot learn more phrases."""
 
-    _kind, _fields = "FrozenPhrases", FrozenFields
+    _kind, _fields = "FrozenPhrases", FROZEN_FIELDS
 
     def __init__(self, phrases_model: Phrases) -> None:
         super().__init__(phrases_model.connector_words)

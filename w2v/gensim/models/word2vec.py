@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import GeneratorType
-from typing import Any, BinaryIO, ClassVar, Self, TypedDict, get_type_hints
+from typing import Any, BinaryIO, ClassVar, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,41 +53,19 @@ UNSUPPORTED_OVERRIDES = (
 )  # fmt: skip
 
 
-class StoredAttributes(TypedDict, total=False):
-    """The attributes of a model that its file stores in addition to the arrays. gensim's files may lack some."""
-
-    vector_size: Count
-    window: Count
-    workers: Integer
-    epochs: Count
-    corpus_count: Count
-    corpus_total_words: Count
-    seed: Integer | None
-    sg: Integer
-    hs: Integer
-    negative: Integer
-    cbow_mean: Integer
-    null_word: Integer
-    train_count: Integer
-    batch_words: Integer
-    sorted_vocab: Integer
-    alpha: float
-    min_alpha: float
-    ns_exponent: float
-    total_train_time: float
-    min_alpha_yet_reached: float
-    running_training_loss: float
-    min_count: Number
-    effective_min_count: Number
-    sample: Number
-    max_vocab_size: Integer | None
-    max_final_vocab: Integer | None
-    compute_loss: bool
-    shrink_windows: bool
-    comment: Any
-
-
-ATTRIBUTE_TYPES = get_type_hints(StoredAttributes, include_extras=True)
+# The attributes of a model that its file stores in addition to the arrays. gensim's files may lack some.
+ATTRIBUTE_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("vector_size", "window", "epochs", "corpus_count", "corpus_total_words"), Count),
+    **dict.fromkeys(("workers", "sg", "hs", "negative", "cbow_mean", "null_word", "sorted_vocab"), Integer),
+    **dict.fromkeys(("train_count", "batch_words"), Integer),
+    **dict.fromkeys(("seed", "max_vocab_size", "max_final_vocab"), Integer | None),
+    **dict.fromkeys(("min_count", "effective_min_count", "sample"), Number),
+    **dict.fromkeys(("alpha", "min_alpha", "min_alpha_yet_reached", "ns_exponent"), float),
+    **dict.fromkeys(("total_train_time", "running_training_loss"), float),
+    **dict.fromkeys(("compute_loss", "shrink_windows"), bool),
+    "comment": Any,
+}
+StoredAttributes = TypedDict("StoredAttributes", ATTRIBUTE_TYPES, total=False)  # type: ignore[misc]
 MODEL_CLASSES = ("Word2Vec", "FastText", "Doc2Vec")
 USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
 LOCKS = "vectors_lockf"
@@ -635,10 +613,9 @@ class Word2Vec(HasVectors, utils.SaveLoad):
             model, rows = self._model(loss, sentences is not None, start, end, share)
             try:
                 with text_warnings_to(report):
-                    start_from = Model({WORD_VIEW: model})
                     result = train(
                         source,
-                        continue_from=start_from,
+                        continue_from=Model({WORD_VIEW: model}),
                         alpha=model.settings.alpha,
                         min_alpha=model.settings.min_alpha,
                         cache=self._cache,
