@@ -162,9 +162,8 @@ def test_bundled_questions_are_well_formed() -> None:
 def test_names_of_sections_need_no_space_after_the_colon(tmp_path: Path) -> None:
     (tmp_path / "questions").write_text(":one\na0 b0 a1 b1\n:  grams  of two \na0 b0 a2 b2\n:gram3\na1 b1 a2 b2\n")
     result = analogies(related_vectors(5), tmp_path / "questions")
-    assert [(section.name, section.total) for section in result.sections] == [
-        ("one", 1), ("grams  of two", 1), ("gram3", 1)
-    ]  # fmt: skip
+    sections = [(section.name, section.total) for section in result.sections]
+    assert sections == [("one", 1), ("grams  of two", 1), ("gram3", 1)]
     one, *syntactic = (section.correct for section in result.sections)
     assert (result.semantic, result.syntactic) == (one, sum(syntactic) / 2)
 

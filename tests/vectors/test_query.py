@@ -57,11 +57,8 @@ def test_the_longest_phrase_of_a_query_is_one_word() -> None:
     words = ["new_york", "new_york_times_square", "new", "york", "times", "square"]
     header = ModelHeader(metrics={"phrases": {"delimiter": "_"}})
     vectors = w2v.KeyedVectors(words, np.eye(len(words)), header=header)
-    assert parse(["new york times square - new york times"], vectors).words == [
-        "new_york_times_square",
-        "times",
-        "new_york",
-    ]
+    found = parse(["new york times square - new york times"], vectors)
+    assert found.words == ["new_york_times_square", "times", "new_york"]
 
 
 def test_a_single_argument_can_be_a_phrase() -> None:

@@ -199,9 +199,7 @@ def test_numbers_are_written_as_numbers(tmp_path: Path) -> None:
         numbers.save(tmp_path / "m.safetensors", force=True)
         (tmp_path / "s.txt").write_text("3\n")
         for name in ("top.parquet", "top.jsonl"):
-            run(
-                "recommend", tmp_path / "m.safetensors", tmp_path / "s.txt", "-o", tmp_path / name, "--force", "--quiet"
-            )
+            run("recommend", tmp_path / "m.safetensors", tmp_path / "s.txt", "-o", tmp_path / name, "--force")
         table = parquet.read_table(tmp_path / "top.parquet")
         assert table.schema.field("items").type == pa.list_(kind)
         items = table.column("items").to_pylist()[0]
@@ -306,9 +304,8 @@ def test_numbers_that_no_integer_type_holds_are_refused_in_one_line(files: Path)
 def test_a_later_session_that_the_type_does_not_hold_is_refused(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.vectors.recommend.SESSIONS_AT_ONCE", 1)
     Path("rows.csv").write_text(f"item,visit\ni1,1\ni2,{1 << 63}\n")
-    error = run(
-        "recommend", "m.bin", "rows.csv", "--item", "item", "--session", "visit", "-o", "t.arrow", code=1
-    ).stderr
+    columns = "--item", "item", "--session", "visit"
+    error = run("recommend", "m.bin", "rows.csv", *columns, "-o", "t.arrow", code=1).stderr
     assert "the sessions do not fit one type of integers, int64: use .jsonl" in error
     assert not Path("t.arrow").exists()
 
