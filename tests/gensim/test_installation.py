@@ -137,16 +137,10 @@ def test_names_that_we_lack_are_gensims() -> None:
         "corpora": "Dictionary",
         "models": "LdaModel",
         "models.ldamodel": "LdaModel",
-        "models.coherencemodel": "CoherenceModel",
-        "models.basemodel": "BaseTopicModel",
-        "models._fasttext_bin": "Model",
         "models.doc2vec": "TaggedDocument",
         "models.word2vec": "Heapitem",
-        "parsing.preprocessing": "preprocess_string",
         "similarities": "Similarity",
         "utils": "chunkize",
-        "matutils": "corpus2dense",
-        "test.utils": "datapath",
     }
     for module, name in names.items():
         assert getattr(gensim_module(module), name).__module__.startswith("gensim"), module
