@@ -298,6 +298,18 @@ def read_lines(path: PathLike, expected: str = "") -> Iterator[tuple[int, bytes]
             yield number, line
 
 
+def decode_line(path: PathLike | None, number: int, text: bytes) -> str:
+    """Decode a line of `read_lines`, or a part of it.
+
+    Raises:
+        W2VError: If it is not UTF-8. The message names the line.
+    """
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise W2VError(f"{path}, line {number}: {text[:60]!r} is not UTF-8") from None
+
+
 # -- word2vec files -----------------------------------------------------------------------------
 
 

@@ -672,7 +672,7 @@ CALLS = [
     ),
     Call(
         "plot",
-        "plotting.analogies:analogy_map",
+        "plotting.arrows:analogy_map",
         "old.bin -o new.svg --analogies",
         {"section": None, "questions": None, "topn": 20},
         {"--analogies family": {"section": "family"}, "--questions a": {"questions": "a"}, "--topn 7": {"topn": 7}},
@@ -754,7 +754,7 @@ TESTED_ELSEWHERE = {
     *("evaluate --labelled", "plot --labelled", "plot --labels", "plot --column"),  # test_labels.py
     *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
-    *("plot --slices", "plot --word"),  # tests/plotting/test_word_path.py
+    *("plot --slices", "plot --word"),  # tests/plotting/test_arrows.py
     "explore --slices",  # tests/explore/test_page.py
     "change --baseline",  # tests/evaluation/test_change.py
     *("convert --check", "explore --open"),

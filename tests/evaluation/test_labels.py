@@ -77,6 +77,8 @@ def test_texts_without_words_and_unknown_labels_count_as_wrong() -> None:
     assert scores.precision == 1 / 2
     assert scores.correct.tolist() == [True, False, False]
     assert scores.labels[2].f1 is None
+    with pytest.raises(W2VError, match="no texts"):
+        score_labels(LABELS, [])
 
 
 def test_calibration_error_is_the_gap_between_probability_and_accuracy() -> None:
@@ -105,8 +107,3 @@ def test_two_classifiers_are_compared_on_the_same_texts() -> None:
 def test_wilson_interval() -> None:
     assert wilson_interval(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)
     assert wilson_interval(80, 100) == pytest.approx((0.7112, 0.8666), abs=1e-4)
-
-
-def test_no_texts_are_refused() -> None:
-    with pytest.raises(W2VError, match="no texts"):
-        score_labels(LABELS, [])

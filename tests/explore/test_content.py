@@ -117,9 +117,8 @@ def test_only_a_server_composes_vectors_of_unknown_words(sample: Path) -> None:
     found = explorer.vector("kingship")
     assert (found["row"], found["count"]) == (None, None)
     np.testing.assert_array_equal(np.float32(found["values"]), vectors["kingship"])
-    assert [answer["word"] for answer in explorer.nearest(["kingship"], [], "add", 3)] == [
-        word for word, _ in vectors.most_similar("kingship", topn=3)
-    ]
+    near = [answer["word"] for answer in explorer.nearest(["kingship"], [], "add", 3)]
+    assert near == [word for word, _ in vectors.most_similar("kingship", topn=3)]
     assert embedded(vectors, 10)["has_ngrams"] is True
     plain = w2v.KeyedVectors(list(vectors), vectors.vectors)
     assert embedded(plain, 10)["has_ngrams"] is False

@@ -10,8 +10,6 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
-from fontTools.fontBuilder import FontBuilder
-from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 from matplotlib.colors import to_rgb
 
@@ -95,32 +93,17 @@ def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(font_manager, "findSystemFonts", list)
 
 
-@pytest.mark.usefixtures("few_fonts")
 def test_newly_installed_font_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The font is thin, like the first instance of a variable font. matplotlib's own list lacks it."""
-    damaged, thin = tmp_path / "damaged.ttf", tmp_path / "thin.ttf"
+    """The font is bold only, and another new one is damaged. matplotlib's own list lacks them."""
+    damaged, bold = tmp_path / "damaged.ttf", Path(mpl.get_data_path(), "fonts", "ttf", "STIXGeneralBol.ttf")
     damaged.write_bytes(b"no font")
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    pen.lineTo((500, 700))
-    pen.lineTo((500, 0))
-    pen.closePath()
-    glyphs = dict.fromkeys([".notdef", "han"], pen.glyph())
-    font = FontBuilder(1000)
-    font.setupGlyphOrder(list(glyphs))
-    font.setupCharacterMap({ord("한"): "han"})
-    font.setupGlyf(glyphs)
-    font.setupHorizontalMetrics(dict.fromkeys(glyphs, (600, 0)))
-    font.setupHorizontalHeader()
-    font.setupNameTable({"familyName": "Test Sans", "styleName": "Thin", "psName": "TestSans"})
-    font.setupOS2(usWeightClass=100)
-    font.setupPost()
-    font.save(thin)
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(damaged), str(thin)])
+    fonts = [font for font in font_manager.fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(damaged), str(bold)])
     picture = Picture(1, 1)
-    set_title(picture.subplots(), "한")
+    set_title(picture.subplots(), "Ⓐ")
     picture.save(tmp_path / "title.svg")
-    assert "#TestSans" in (tmp_path / "title.svg").read_text()
+    assert "#STIXGeneral" in (tmp_path / "title.svg").read_text()
 
 
 @pytest.mark.usefixtures("few_fonts")
@@ -186,17 +169,10 @@ def test_a_picture_has_its_size_in_inches_at_150_dots_per_inch(rc: dict[str, int
     assert (picture.words, picture.labels) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("length", "limit", "expected"),
-    [(24, 24, "x" * 24), (25, 24, "x" * 23 + "…"), (1, 1, "x"), (2, 1, "…"), (0, 1, "")],
-)
-def test_only_texts_beyond_the_limit_are_shortened(length: int, limit: int, expected: str) -> None:
-    assert shorten("x" * length, limit) == expected
-
-
-def test_escapes_count_towards_the_limit() -> None:
-    assert shorten("\x1b" * 3, 12) == r"\x1b" * 3
-    assert shorten("\x1b" * 3, 11) == r"\x1b" * 2 + r"\x…"
+def test_only_texts_beyond_the_limit_are_shortened_and_escapes_count() -> None:
+    lengths = {(24, 24): "x" * 24, (25, 24): "x" * 23 + "…", (1, 1): "x", (2, 1): "…", (0, 1): ""}
+    assert {(length, limit): shorten("x" * length, limit) for length, limit in lengths} == lengths
+    assert [shorten("\x1b" * 3, limit) for limit in (12, 11)] == [r"\x1b" * 3, r"\x1b" * 2 + r"\x…"]
 
 
 def test_a_title_may_be_longer_than_a_label() -> None:

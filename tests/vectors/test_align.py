@@ -185,41 +185,28 @@ def test_zero_vectors_stay_zero() -> None:
         assert found.fits[0].held_out_cosine is None
 
 
+NINE = random_vectors(9)
+
+
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [
-        ([random_vectors(9)], {}, "1 model to align: give at least two"),
-        ([random_vectors(9)] * 2, {"to": "last"}, 'to is \'last\': it must be "first" or "previous"'),
-        ([random_vectors(9)] * 2, {"seed": -1}, "seed -1: it must be a whole number, 0 or more"),
-        (
-            [random_vectors(9)] * 2,
-            {"anchors": ["a", "b"]},
-            "model 1 share none of the anchors, such as 'a': check",
-        ),
-        (
-            [random_vectors(9)] * 2,
-            {"anchors": ["w1"], "dictionary": []},
-            "anchors have no effect with a dictionary",
-        ),
-        ([random_vectors(9)] * 2, {"anchors": []}, "anchors is empty: leave it out"),
-        ([random_vectors(9)] * 2, {"dictionary": iter(())}, "dictionary is empty: leave it out"),
-        ([random_vectors(9)] * 3, {"dictionary": [("w1", "w1")]}, "a dictionary has words of two models, not of 3: al"),
-        ([random_vectors(9)] * 2, {"dictionary": [("w1", "v1")]}, "1 pair in the dictionary, none with the first word"),
-        ([random_vectors(9)] * 2, {"dictionary": {"w1": "w2"}}, "dictionary has 'w1': give pairs, such as"),
-        (
-            [random_vectors(9)] * 2,
-            {"dictionary": [("w1", "w2", "w3")]},
-            "dictionary has .'w1', 'w2', 'w3'.: give pairs",
-        ),
-        ([random_vectors(9)] * 2, {"anchors": "w1"}, "a list of words is needed, not the string 'w1'"),
-        ([random_vectors(9)] * 2, {"restrict_vocab": 0}, "restrict_vocab 0: it must be a whole number, 1 or more"),
-        ([random_vectors(9), random_vectors(9, 5)], {}, "vectors of 10, 5 values: models to align need vectors of the"),
-        (
-            [random_vectors(9), w2v.KeyedVectors(["w1", "w2"], [[1.0] * 10, [np.nan] * 10])],
-            {},
-            "vectors to align contain NaN or infinite values",
-        ),
-        ([random_vectors(9), "model.bin"], {}, "'model.bin' is not a model: give one, such as"),
+        ([NINE], {}, "1 model to align: give at least two"),
+        ([NINE] * 2, {"to": "last"}, 'to is \'last\': it must be "first" or "previous"'),
+        ([NINE] * 2, {"seed": -1}, "seed -1: it must be a whole number, 0 or more"),
+        ([NINE] * 2, {"anchors": ["a", "b"]}, "model 1 share none of the anchors, such as 'a': check"),
+        ([NINE] * 2, {"anchors": ["w1"], "dictionary": []}, "anchors have no effect with a dictionary"),
+        ([NINE] * 2, {"anchors": []}, "anchors is empty: leave it out"),
+        ([NINE] * 2, {"dictionary": iter(())}, "dictionary is empty: leave it out"),
+        ([NINE] * 3, {"dictionary": [("w1", "w1")]}, "a dictionary has words of two models, not of 3: align"),
+        ([NINE] * 2, {"dictionary": [("w1", "v1")]}, "1 pair in the dictionary, none with the first word"),
+        ([NINE] * 2, {"dictionary": {"w1": "w2"}}, "dictionary has 'w1': give pairs, such as"),
+        ([NINE] * 2, {"dictionary": [("w1", "w2", "w3")]}, "dictionary has .'w1', 'w2', 'w3'.: give pairs"),
+        ([NINE] * 2, {"anchors": "w1"}, "a list of words is needed, not the string 'w1'"),
+        ([NINE] * 2, {"restrict_vocab": 0}, "restrict_vocab 0: it must be a whole number, 1 or more"),
+        ([NINE, random_vectors(9, 5)], {}, "vectors of 10, 5 values: models to align need vectors of the same size"),
+        ([NINE, w2v.KeyedVectors(["w1"], [[np.nan] * 10])], {}, "vectors to align contain NaN or infinite values"),
+        ([NINE, "model.bin"], {}, "'model.bin' is not a model: give one, such as"),
     ],
 )
 def test_wrong_input_is_refused_in_one_line(models: list[object], options: dict[str, object], message: str) -> None:

@@ -83,31 +83,28 @@ def test_a_word_with_a_count_of_0_counts_as_if_it_occurred_once(vectors: KeyedVe
 
 def test_weights_are_sif_by_default(vectors: KeyedVectors) -> None:
     np.testing.assert_array_equal(encode(vectors, TEXTS), encode(vectors, TEXTS, "sif"))
-    encoder = Encoder(vectors)
-    np.testing.assert_array_equal(
-        np.concatenate([*encoder.blocks(Corpus(iter(TEXTS[:2])))]), encode(vectors, TEXTS[:2])
-    )
+    found = np.concatenate([*Encoder(vectors).blocks(Corpus(iter(TEXTS[:2])))])
+    np.testing.assert_array_equal(found, encode(vectors, TEXTS[:2]))
 
 
-def test_tables_are_refused(vectors: KeyedVectors) -> None:
-    for table in (pandas.DataFrame({"text": TEXTS}), {"text": TEXTS}):
-        with pytest.raises(w2v.W2VError, match="not a table: give one of its columns"):
-            encode(vectors, table)  # type: ignore[arg-type]
-    series = pandas.Series(TEXTS, range(5, 10))
-    np.testing.assert_array_equal(encode(vectors, series), encode(vectors, TEXTS))
-
-
-def test_single_text_is_refused(vectors: KeyedVectors) -> None:
-    with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not a single one: write \['great phone'\]$"):
-        encode(vectors, "great phone")
-    with pytest.raises(w2v.W2VError, match=r"^a list of texts is needed, not an object of type float$"):
-        encode(vectors, float("nan"))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (pandas.DataFrame({"text": TEXTS}), "not a table: give one of its columns"),
+        ({"text": TEXTS}, "not a table: give one of its columns"),
+        ("great phone", r"not a single one: write \['great phone'\]"),
+        (float("nan"), "not an object of type float"),
+    ],
+)
+def test_other_objects_than_lists_of_texts_are_refused(vectors: KeyedVectors, texts: Any, message: str) -> None:
+    with pytest.raises(w2v.W2VError, match=f"^a list of texts is needed, {message}$"):
+        encode(vectors, texts)
 
 
 def test_missing_texts_get_zeros(vectors: KeyedVectors) -> None:
     for texts in (
         ["the cat", None, "dog"],
-        pandas.Series(["the cat", float("nan"), "dog"]),
+        pandas.Series(["the cat", float("nan"), "dog"], range(5, 8)),
         [["the", "cat"], None, []],
         pyarrow.array(["the\ncat", None, "dog"]),
         pyarrow.chunked_array([["the cat", None], ["dog"]]),

@@ -76,11 +76,6 @@ def test_best_rows_are_in_order_and_leave_out_minus_infinity() -> None:
     assert neighbours.top_rows(scores[:0], 3).tolist() == []
 
 
-def test_whole_vectors_of_unknown_words_are_returned_unchanged() -> None:
-    vectors = np.array([[3, 4], [0, 0]], np.float32)
-    assert neighbours.complete_vectors(vectors, np.ones((5, 2), np.float32)) is vectors
-
-
 def test_the_first_values_of_an_unknown_word_are_the_mean_of_the_ten_nearest_words() -> None:
     """Both parts of a vector have length 1."""
     random = np.random.default_rng(1)
@@ -94,8 +89,6 @@ def test_the_first_values_of_an_unknown_word_are_the_mean_of_the_ten_nearest_wor
         mean = words[nearest, :2].mean(axis=0)
         expected[row] = [*mean / np.linalg.norm(mean), *unit]
     np.testing.assert_allclose(neighbours.complete_vectors(ngrams, words), expected, atol=1e-6)
-
-
-def test_fewer_words_than_ten_complete_an_unknown_word() -> None:
-    words = np.array([[1, 0, 1], [-1, 1, 0], [1, 0.5, 0.5]], np.float32)
-    np.testing.assert_allclose(neighbours.complete_vectors(np.array([[0, 2]], np.float32), words), [[1, 0, 1]])
+    few = np.array([[1, 0, 1], [-1, 1, 0], [1, 0.5, 0.5]], np.float32)
+    np.testing.assert_allclose(neighbours.complete_vectors(np.array([[0, 2]], np.float32), few), [[1, 0, 1]])
+    assert neighbours.complete_vectors(ngrams, few) is ngrams  # whole vectors

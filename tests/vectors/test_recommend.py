@@ -88,13 +88,10 @@ def test_a_session_may_go_on_in_the_next_block(
     expected = recommend(vectors, SESSIONS, 3)
     (tmp_path / "sessions").write_text("".join(" ".join(session) + "\n" for session in SESSIONS))
 
-    def in_pieces(self: Any, *_: Any) -> Any:
-        rows = np.concatenate(
-            [[int(item[1:]) if item in ITEMS else 60 for item in session] + [-1] for session in SESSIONS]
-        )
-        return ((rows[start : start + size].astype(np.int64), None, start) for start in range(0, len(rows), size))
-
-    monkeypatch.setattr(Recommender, "_read", in_pieces)
+    ends = {"unknown": 60, "end": -1}
+    rows = np.array([ends.get(item, 0) or int(item[1:]) for each in SESSIONS for item in [*each, "end"]], np.int64)
+    monkeypatch.setattr(Corpus, "blocks", lambda *_, **__: range(0, len(rows), size))
+    monkeypatch.setattr(Recommender, "_rows_of", lambda _, start: (rows[start : start + size], None, start))
     recommender = Recommender(vectors, 3)
     blocks = [*recommender.blocks(Corpus(tmp_path / "sessions"))]
     found = [pairs for block in blocks for pairs in block.sessions(ITEMS)]
@@ -202,9 +199,7 @@ def test_numbers_are_written_as_numbers(tmp_path: Path) -> None:
         numbers.save(tmp_path / "m.safetensors", force=True)
         (tmp_path / "s.txt").write_text("3\n")
         for name in ("top.parquet", "top.jsonl"):
-            run(
-                "recommend", tmp_path / "m.safetensors", tmp_path / "s.txt", "-o", tmp_path / name, "--force", "--quiet"
-            )
+            run("recommend", tmp_path / "m.safetensors", tmp_path / "s.txt", "-o", tmp_path / name, "--force")
         table = parquet.read_table(tmp_path / "top.parquet")
         assert table.schema.field("items").type == pa.list_(kind)
         items = table.column("items").to_pylist()[0]
@@ -309,9 +304,8 @@ def test_numbers_that_no_integer_type_holds_are_refused_in_one_line(files: Path)
 def test_a_later_session_that_the_type_does_not_hold_is_refused(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.vectors.recommend.SESSIONS_AT_ONCE", 1)
     Path("rows.csv").write_text(f"item,visit\ni1,1\ni2,{1 << 63}\n")
-    error = run(
-        "recommend", "m.bin", "rows.csv", "--item", "item", "--session", "visit", "-o", "t.arrow", code=1
-    ).stderr
+    columns = "--item", "item", "--session", "visit"
+    error = run("recommend", "m.bin", "rows.csv", *columns, "-o", "t.arrow", code=1).stderr
     assert "the sessions do not fit one type of integers, int64: use .jsonl" in error
     assert not Path("t.arrow").exists()
 

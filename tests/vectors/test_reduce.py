@@ -51,10 +51,8 @@ def test_words_option_takes_listed_words(path: Path, tmp_path: Path, lines: str)
     assert reduced.index_to_key == ["w2", "w9"]
     np.testing.assert_array_equal(reduced.vectors, w2v.load(path)[["w2", "w9"]])
     (tmp_path / "words").write_text("other\n")
-    assert (
-        "words: none of its words has a vector"
-        in run("convert", path, tmp_path / "n.bin", "--words", tmp_path / "words", code=1).stderr
-    )
+    error = run("convert", path, tmp_path / "n.bin", "--words", tmp_path / "words", code=1).stderr
+    assert "words: none of its words has a vector" in error
     assert not (tmp_path / "n.bin").exists()
 
 
@@ -64,10 +62,6 @@ def test_fewer_dimensions_are_principal_components(path: Path, tmp_path: Path, m
     rows, reduced = w2v.load(path).vectors, w2v.load(tmp_path / "o.safetensors").vectors
     expected = TruncatedSVD(3, algorithm="arpack").fit_transform(rows.astype(np.float64))
     np.testing.assert_allclose(reduced @ reduced.T, expected @ expected.T, atol=1e-3)
-    assert (
-        "dims 6: the vectors have 6 values: choose fewer"
-        in run("convert", path, tmp_path / "n.bin", "--dims", 6, code=2).stderr
-    )
 
 
 def test_ngrams_are_reduced_with_the_vectors(sample: Path, tmp_path: Path) -> None:
@@ -146,8 +140,8 @@ def test_steps_that_are_not_asked_for_change_nothing(path: Path) -> None:
     content = registry.read(path)
     assert reduce.reduce_file(content) is content
     assert reduce.reduce_file(content, dims=5).vectors.shape == (40, 5)
-    with pytest.raises(w2v.SettingsError, match="dims 7: the vectors have 6 values"):
-        reduce.reduce_file(content, dims=7)
+    with pytest.raises(w2v.SettingsError, match=r"^dims 6: the vectors have 6 values: choose fewer$"):
+        reduce.reduce_file(content, dims=6)
     for wrong in ("max_vocab", "dims"):
         with pytest.raises(w2v.SettingsError, match=f"^{wrong} 0: "):
             reduce.reduce_file(content, **{wrong: 0})

@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, combinations, permutations
 from pathlib import Path
@@ -101,6 +102,7 @@ def topics() -> dict[str, list[str]]:
     return {word: words.split() for word, words in rows("topics.tsv")}
 
 
+@dataclass
 class Family:
     """A word of the facts, the related words, and the topics of its sentences.
 
@@ -110,10 +112,9 @@ class Family:
         topics: The topics of the word.
     """
 
-    def __init__(self, kind: str, word: str, topics: list[str]) -> None:
-        self.kind = kind
-        self.words = {kind: [word]}
-        self.topics = topics
+    kind: str
+    words: dict[str, list[str]]
+    topics: list[str]
 
     def members(self) -> list[tuple[str, str]]:
         """Return (kind, word) for each word of the family."""
@@ -128,7 +129,7 @@ def families() -> list[Family]:
         kind, other = relation.split("-")
         if other == "country":  # a city belongs to the family of its country
             kind, first, other, second = other, second, kind, first
-        family = by_word.setdefault((kind, first), Family(kind, first, topics_of[first]))
+        family = by_word.setdefault((kind, first), Family(kind, {kind: [first]}, topics_of[first]))
         family.words.setdefault(other, []).append(second)
     return list(by_word.values())
 
@@ -313,10 +314,7 @@ def main(what: str, output: Path | None, tokens: int | None, seed: int, force: b
     """Generate the sample corpus, the analogy questions or the word pairs."""
     if tokens and what != "corpus":
         raise click.UsageError("--tokens is for the corpus only")
-    if what == "corpus":
-        lines = corpus(tokens or 1_000_000, seed)
-    else:
-        lines = questions(seed) if what == "questions" else pairs(seed)
+    lines = {"corpus": corpus(tokens or 1_000_000, seed), "questions": questions(seed), "pairs": pairs(seed)}[what]
     if output is None:
         for line in lines:
             click.echo(line, nl=False)

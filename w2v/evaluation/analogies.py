@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v.detect import decode_line
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError
-from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
+from w2v.evaluation.word_index import WordIndex, numbered_lines
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.system.files import PathLike
@@ -121,10 +122,9 @@ def analogies(
     """
     keyed = vectors_of(vectors)
     question_set, correct = answer_questions(keyed, questions, restrict_vocab, method, case_insensitive, progress)
-    names, everything = question_set.names, np.ones(len(correct), bool)
+    names = question_set.names
     right, answered, totals = (
-        np.bincount(question_set.sections[each], minlength=len(names))
-        for each in (correct, question_set.known, everything)
+        np.bincount(question_set.sections[each], minlength=len(names)) for each in (correct, question_set.known, ...)
     )
     syntactic = np.array([name.startswith("gram") for name in names])
     return AnalogyResult(
@@ -235,11 +235,11 @@ def _read_questions(path: PathLike | None, index: WordIndex) -> Questions:
     for number, line in numbered_lines(path, "questions"):
         words = line.split(None, 4)
         if line.startswith(b":"):
-            names.append(decode_word(path, number, line[1:].strip()))
+            names.append(decode_line(path, number, line[1:].strip()))
         elif len(words) == 4:
             names = names or ["without a section"]
             sections.append(len(names) - 1)
-            rows.extend(index.row(decode_word(path, number, word)) for word in words)
+            rows.extend(index.row(decode_line(path, number, word)) for word in words)
         elif words:
             malformed, first_malformed = malformed + 1, first_malformed or number
     return Questions(names, np.array(sections), np.array(rows).reshape(-1, 4), malformed, first_malformed)

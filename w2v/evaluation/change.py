@@ -19,6 +19,7 @@ samples is proportional to the sum of 1 / count.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -230,6 +231,8 @@ def change(
     nearby = [
         _neighbours(model, rows[shown], limits.rows(model)) for model, rows in zip(pair.models, pair.rows, strict=True)
     ]
+    counts = itertools.repeat(None, len(shown)) if pair.counts is None else pair.counts[:, shown].T.tolist()
+    columns = [compared[at] for at in shown], counts, *([each[at] for at in shown] for each in found.values())
     adjusted = [distance.adjusted_p for distance in found[measure] if distance.adjusted_p is not None]
     return Change(
         compared=len(compared),
@@ -238,17 +241,7 @@ def change(
         level=level,
         significant=sum(p <= level for p in adjusted) if noise else None,
         fit=pair.fit,
-        words=[
-            WordChange(
-                compared[at],
-                None if pair.counts is None else pair.counts[:, at].tolist(),
-                found["cosine"][at],
-                found["neighbourhood"][at],
-                nearby[0][number],
-                nearby[1][number],
-            )
-            for number, at in enumerate(shown)
-        ],
+        words=[WordChange(*each) for each in zip(*columns, *nearby, strict=True)],
     )
 
 
@@ -404,10 +397,7 @@ def _noise_by_frequency(
     medians = [np.median(distances[band]) for band in bands]
     upper = [np.quantile(distances[band], UPPER_QUANTILE) for band in bands]
     spreads = np.maximum(np.subtract(upper, medians), MIN_SPREAD)
-    return (
-        lambda each: np.interp(np.log(each), logs, medians),
-        lambda each: np.interp(np.log(each), logs, spreads),
-    )
+    return (lambda each: np.interp(np.log(each), logs, medians), lambda each: np.interp(np.log(each), logs, spreads))
 
 
 def _neighbours(model: KeyedVectors, rows: NDArray[np.int64], within: NDArray[np.bool_]) -> list[Neighbours]:

@@ -21,6 +21,7 @@ from w2v.display import Result, ResultList
 from w2v.errors import SettingsError, W2VError, malformed_lines, pluralise
 from w2v.evaluation.analogies import Questions, answer_questions
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
+from w2v.evaluation.labels import mcnemar
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.formats.header import ModelHeader
 from w2v.losses.loss import Array
@@ -301,17 +302,6 @@ def _difference(
     differences = differences[np.isfinite(differences)]
     tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
     return difference, min(1.0, 2 * (tail + 1) / (len(differences) + 1))
-
-
-def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """Return the exact p-value of McNemar's test (1947) for right or wrong answers of two models, bool (n,).
-
-    Null hypothesis: of the items that only one of the models gets right, each model gets half.
-    """
-    from scipy import stats
-
-    lost, won = int(np.count_nonzero(first & ~other)), int(np.count_nonzero(other & ~first))
-    return float(stats.binomtest(lost, lost + won).pvalue) if lost + won else 1.0
 
 
 def _means(models: Sequence[ItemScores], seed: int) -> Array:

@@ -282,22 +282,26 @@ def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:
     Raises:
         W2VError: The numbers of texts differ.
     """
-    from scipy.stats import binomtest  # slow to import
-
     texts = first.texts
     if second.texts != texts:
         raise W2VError(f"the classifiers were scored on {texts:,} and {second.texts:,} texts: score both on the same")
     only_first = int((first.correct & ~second.correct).sum())
     only_second = int((second.correct & ~first.correct).sum())
-    discordant, difference = only_first + only_second, (only_first - only_second) / texts
-    error = Z_95 * np.sqrt(max(0.0, discordant / texts - difference**2) / texts)
-    return PairedTest(
-        only_first,
-        only_second,
-        difference,
-        (float(difference - error), float(difference + error)),
-        float(binomtest(only_first, discordant).pvalue) if discordant else 1.0,
-    )
+    difference = (only_first - only_second) / texts
+    error = Z_95 * np.sqrt(max(0.0, (only_first + only_second) / texts - difference**2) / texts)
+    interval = float(difference - error), float(difference + error)
+    return PairedTest(only_first, only_second, difference, interval, mcnemar(first.correct, second.correct))
+
+
+def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
+    """Return the exact p-value of McNemar's test (1947) for right or wrong answers of two models, bool (n,).
+
+    Null hypothesis: of the items that only one of the models gets right, each model gets half.
+    """
+    from scipy.stats import binomtest  # slow to import
+
+    lost, won = int(np.count_nonzero(first & ~other)), int(np.count_nonzero(other & ~first))
+    return float(binomtest(lost, lost + won).pvalue) if lost + won else 1.0
 
 
 def wilson_interval(hits: int, trials: int) -> tuple[float, float]:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import LAYOUT_LINES, PairLayout, pair_layout
+from w2v.detect import LAYOUT_LINES, PairLayout, decode_line, pair_layout
 from w2v.display import Result
 from w2v.errors import W2VError
-from w2v.evaluation.word_index import WordIndex, decode_word, numbered_lines
+from w2v.evaluation.word_index import WordIndex, numbered_lines
 from w2v.system.files import PathLike
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
@@ -181,7 +181,7 @@ def _pair_lines(path: PathLike | None) -> Iterator[tuple[int, str]]:
     """
     for number, line in numbered_lines(path, "pairs"):
         if line.strip() and not line.startswith(b"#"):
-            yield number, decode_word(path, number, line) if len(line) <= MAX_LINE_BYTES else ""
+            yield number, decode_line(path, number, line) if len(line) <= MAX_LINE_BYTES else ""
 
 
 def _cosines(vectors: KeyedVectors, composed: NDArray[np.float32], pairs: NDArray[np.int64]) -> NDArray[np.float32]:

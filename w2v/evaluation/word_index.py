@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.detect import read_lines
-from w2v.errors import W2VError
 from w2v.system.files import PathLike
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import complete_vectors
@@ -81,15 +80,3 @@ def numbered_lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, byte
         return
     with importlib.resources.as_file(importlib.resources.files("w2v.data") / f"{kind}.txt") as file:
         yield from read_lines(file)
-
-
-def decode_word(path: PathLike | None, number: int, text: bytes) -> str:
-    """Decode a word of a line.
-
-    Raises:
-        W2VError: If the word is not UTF-8. The message names the line.
-    """
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        raise W2VError(f"{path}, line {number}: {text[:60]!r} is not UTF-8") from None

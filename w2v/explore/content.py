@@ -81,9 +81,8 @@ def word_maps(
     check_numbers(restrict_vocab=restrict_vocab)
     if not all(each.vectors.size for each in models):
         raise W2VError("the model has no words")
-    if slices:
-        return _maps_in_one_system(models, restrict_vocab, method, progress)
-    return [each for model in models for each in _maps_in_one_system([model], restrict_vocab, method, progress)]
+    groups = [models] if slices else [[model] for model in models]
+    return [each for group in groups for each in _maps_in_one_system(group, restrict_vocab, method, progress)]
 
 
 def _maps_in_one_system(

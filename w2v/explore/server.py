@@ -152,13 +152,15 @@ class Server(ThreadingHTTPServer):
     def is_own_host(self, header: str) -> bool:
         """Return whether a Host header names this server. The port does not matter: a tunnel may use another."""
         try:
-            name = urlsplit(f"//{header}").hostname
+            name = urlsplit(f"//{header}").hostname or ""
         except ValueError:
             return False
         if self._host in LOOPBACK:
             return name in LOOPBACK
         if self._host in EVERY_ADDRESS:
-            return name in {*LOOPBACK, socket.gethostname().lower()} or _is_address(name or "")
+            with suppress(ValueError):
+                return bool(ipaddress.ip_address(name))
+            return name in {"localhost", socket.gethostname().lower()}
         return name == self._host.lower()
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -179,14 +181,6 @@ def _private_file(content: str) -> Path:
             file.write(content)
             return Path(file.name)
     raise W2VError("neither the home folder nor the temporary folder is writable: leave out --open")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -218,7 +212,6 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError, IndexError) as error:
             self._refuse(400, f"not a query: {one_line(error)}")
             return
-        response: dict[str, Any]
         try:
             response = {"answer": query.answer(explorer)}
         except UnknownWordError:

@@ -47,8 +47,7 @@ def confusion_matrix(scores: LabelScores, name: str = "") -> Picture:
             colour = "white" if shares[row, column] > 0.5 else "black"
             number = f"{numbers[row, column]:,}"
             axes.text(column, row, number, ha="center", va="center", fontsize=7, color=colour)
-    more = (
-        f", the {len(shown)} most frequent of {len(scores.labels):,} labels" if len(shown) < len(scores.labels) else ""
-    )
+    total = len(scores.labels)
+    more = f", the {len(shown)} most frequent of {total:,} labels" if len(shown) < total else ""
     set_title(axes, f"{name}: accuracy {scores.accuracy:.1%}{more}")
     return picture

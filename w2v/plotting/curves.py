@@ -70,9 +70,8 @@ def spectrum(result: EffectiveRank, name: str) -> Picture:
     values = np.array(result.singular_values)
     axes.semilogy(np.arange(1, len(values) + 1), values / values[0], color=COLOURS[0])
     if result.max_rank is not None:
-        axes.axvline(
-            result.max_rank, color="grey", linestyle=":", label=f"highest rank with this loss: {result.max_rank:,}"
-        )
+        label = f"highest rank with this loss: {result.max_rank:,}"
+        axes.axvline(result.max_rank, color="grey", linestyle=":", label=label)
     axes.axvline(result.rank, color=COLOURS[3], linestyle="--", label=f"effective rank: {result.rank:,}")
     set_title(axes, name)
     axes.set(xlabel="singular value", ylabel="relative to the first")

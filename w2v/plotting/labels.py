@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -14,10 +14,8 @@ from w2v.plotting.figure import TextFormatter, blend
 
 with optional_package("a picture with labels needs textalloc", "plot"):
     import textalloc
-    from matplotlib.patheffects import withStroke
-
-if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patheffects import withStroke
 
 FONT_SIZE = 7.5  # points
 DARKENING = 0.25  # share of black mixed into the colour of a marker for its label, so that the label is legible

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import read_lines
+from w2v.detect import decode_line, read_lines
 from w2v.errors import SettingsError, W2VError
 from w2v.options import check_numbers
 from w2v.plotting.figure import MAX_TITLE, Picture, TextFormatter, add_legend, colour_of, map_axes
@@ -37,10 +37,7 @@ def read_sections(path: PathLike) -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     name = ""
     for number, line in read_lines(path):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            raise W2VError(f"{path}, line {number}: {line[:60]!r} is not UTF-8") from None
+        text = decode_line(path, number, line)
         if text.startswith(":") and text.strip() != ":":
             name = text[1:].strip()
         else:

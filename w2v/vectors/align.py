@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.detect import read_lines
+from w2v.detect import decode_line, read_lines
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats.bfloat16 import float32_blocks
@@ -33,11 +33,12 @@ from w2v.system.files import PathLike
 from w2v.text.words import as_list
 from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
-from w2v.vectors.neighbours import top_rows
+from w2v.vectors.neighbours import nearest, top_rows
 
 log = logging.getLogger("w2v")
 
 Reference = Literal["first", "previous"]
+Pairs = list[tuple[str, str]]  # of a word and its translation
 
 RESTRICT_VOCAB = 50_000  # translations are searched among this many most frequent words
 HELD_OUT = 0.1  # share of the anchors that measure the fit
@@ -45,7 +46,6 @@ MAX_HELD_OUT = 1_500  # and their largest number
 PRECISIONS = (1, 5)  # numbers of candidates for a translation
 CSLS_NEIGHBOURS = 10
 ROWS_AT_ONCE = 1 << 14  # rows in a block
-SCORES_AT_ONCE = 1 << 24  # scores in a batch: 64 MB
 HINT = "make the models smaller first, with w2v convert --max-vocab or --dims, or end other programs"
 
 
@@ -151,11 +151,8 @@ def align(
     fits = []
     for number, source in enumerate(sources[1:], 1):
         target = 0 if to == "first" else number - 1
-        if pairs is None:
-            where = f"model {number + 1} and model {target + 1}"
-            rows = _rows_of_anchors(sources[target], source, words, where)
-        else:
-            rows = _rows_of_translations(sources[target], source, pairs)
+        where = f"model {number + 1} and model {target + 1}"
+        rows = _common_rows(sources[target], source, words, pairs, where)
         if len(rows) < size:
             log.warning(
                 "%s cannot determine a rotation of %s: cosines between the models are partly arbitrary; align by more "
@@ -171,17 +168,12 @@ def align(
     if any(source.ngrams for source in sources):
         log.warning("the n-grams of the models are left out: after alignment, unknown words do not have a vector")
     coordinates = hashlib.sha256(rotated[0].data).hexdigest()[:16]
-    headers = [  # with what stays true of aligned vectors
-        ModelHeader(metrics=source.header.metrics, text=source.header.text, coordinates=coordinates)
-        for source in sources
-    ]
-    return Alignment(
-        [
-            KeyedVectors(source.index_to_key, memory.read_only(vectors), source.counts, header=header)
-            for source, vectors, header in zip(sources, rotated, headers, strict=True)
-        ],
-        fits,
-    )
+    aligned = []
+    for source, vectors in zip(sources, rotated, strict=True):
+        # The header has what stays true of aligned vectors.
+        header = ModelHeader(metrics=source.header.metrics, text=source.header.text, coordinates=coordinates)
+        aligned.append(KeyedVectors(source.index_to_key, memory.read_only(vectors), source.counts, header=header))
+    return Alignment(aligned, fits)
 
 
 def in_one_system(sources: Sequence[KeyedVectors]) -> tuple[list[KeyedVectors], list[Fit]]:
@@ -224,7 +216,7 @@ def check_slices(models: Mapping[str, KeyedVectors]) -> None:
             )
 
 
-def read_pairs(path: PathLike) -> list[tuple[str, str]]:
+def read_pairs(path: PathLike) -> Pairs:
     """Return the pairs of a dictionary file: two words on each line, separated by a tab or, without tabs, by spaces.
 
     Raises:
@@ -232,7 +224,7 @@ def read_pairs(path: PathLike) -> list[tuple[str, str]]:
     """
     pairs = []
     for number, line in read_lines(path):
-        text = _decode(path, number, line)
+        text = decode_line(path, number, line)
         words = [word.strip() for word in text.split("\t" if "\t" in text else None)]
         if len(words) == 2 and all(words):
             pairs.append((words[0], words[1]))
@@ -249,23 +241,18 @@ def read_anchors(path: PathLike) -> list[str]:
     Raises:
         W2VError: If the file cannot be read, is not UTF-8, or has no words.
     """
-    lines = (_decode(path, number, line).partition("\t")[0].strip() for number, line in read_lines(path, "vocabulary"))
+    lines = (
+        decode_line(path, number, line).partition("\t")[0].strip() for number, line in read_lines(path, "vocabulary")
+    )
     words = list(filter(None, lines))
     if not words:
         raise W2VError(f"{path}: no words: write one on each line")
     return words
 
 
-def _decode(path: PathLike, number: int, line: bytes) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        raise W2VError(f"{path}, line {number}: {line[:60]!r} is not UTF-8") from None
-
-
-def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _as_pairs(dictionary: Iterable[tuple[str, str]]) -> Pairs:
     """Return the different pairs of a dictionary as a list. Raise SettingsError for anything but pairs."""
-    entries: list[tuple[str, str]] = list(dictionary)
+    entries: Pairs = list(dictionary)
     for entry in entries:
         if not isinstance(entry, tuple | list) or len(entry) != 2:
             raise SettingsError(f"dictionary has {entry!r:.60}: give pairs, such as [('dog', 'cane')]")
@@ -363,7 +350,9 @@ def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], se
         correct.setdefault(word, set()).add(translation)
     if not correct:
         return None
-    density = _mean_of_nearest(candidates, sources[:searched])
+    others = sources[:searched]
+    nearby = nearest(candidates, others, np.ones(len(others), np.float32), CSLS_NEIGHBOURS, [[]] * len(candidates))
+    density = np.array([cosines.mean() for _, cosines in nearby])
     hits = {"nearest": np.zeros(len(PRECISIONS)), "csls": np.zeros(len(PRECISIONS))}
     for word, translations in correct.items():
         cosines = candidates @ sources[word]
@@ -375,43 +364,20 @@ def _translate(sources: Floats, candidates: Floats, pairs: NDArray[np.int64], se
     return Translation(len(correct), len(candidates), **shares)
 
 
-def _mean_of_nearest(vectors: Floats, others: Floats) -> Floats:
-    """Return the mean cosine of each unit vector (n, D) with the nearest of other unit vectors (m, D), (n,)."""
-    means = np.empty(len(vectors), np.float32)
-    nearest = min(CSLS_NEIGHBOURS, len(others))
-    step = max(1, SCORES_AT_ONCE // len(others))
-    for start in range(0, len(vectors), step):
-        cosines = vectors[start : start + step] @ others.T
-        means[start : start + step] = np.partition(cosines, -nearest, axis=1)[:, -nearest:].mean(axis=1)
-    return means
-
-
-def _rows_of_anchors(
-    reference: KeyedVectors, source: KeyedVectors, anchors: Sequence[str] | None, where: str
+def _common_rows(
+    reference: KeyedVectors, source: KeyedVectors, anchors: list[str] | None, dictionary: Pairs | None, where: str
 ) -> NDArray[np.int64]:
-    """Return the rows of the anchors in the two models, (n, 2).
+    """Return the rows of the anchors, or of the pairs of a dictionary, that both models have, (n, 2).
 
     Raises:
-        W2VError: If the models share none of the anchors.
+        W2VError: If there are none, or more pairs in the other order of languages.
     """
-    words = reference.index_to_key if anchors is None else anchors
-    pairs = _known_rows(reference, source, ((word, word) for word in words))
-    if not len(pairs):
+    pairs = dictionary or [(word, word) for word in anchors or reference.index_to_key]
+    known = _known_rows(reference, source, pairs)
+    if not len(known) and dictionary is None:
         what = "none of the words" if anchors is None else f"none of the anchors, such as {anchors[0]!r:.60}"
         raise W2VError(f"{where} share {what}: check language and capital letters")
-    return pairs
-
-
-def _rows_of_translations(
-    reference: KeyedVectors, source: KeyedVectors, pairs: Sequence[tuple[str, str]]
-) -> NDArray[np.int64]:
-    """Return the rows of the pairs of a dictionary that both models have, (n, 2).
-
-    Raises:
-        W2VError: If there are none, or more in the other order of languages.
-    """
-    known = _known_rows(reference, source, pairs)
-    swapped = _known_rows(source, reference, pairs)
+    swapped = _known_rows(source, reference, dictionary or ())
     if not len(known) or len(swapped) > len(known):
         reason = f"{len(swapped):,} in the other order: swap the models" if len(swapped) else "check capital letters"
         raise W2VError(

@@ -192,7 +192,9 @@ class KeyedVectors:
 
     def __contains__(self, key: object) -> bool:
         """Return True if a key is a word that has a vector. With n-grams, unknown words may have one, too."""
-        return self.is_known(key) or (isinstance(key, str) and self._ngram_vector(key) is not None)
+        if self.is_known(key) or not isinstance(key, str) or self.ngrams is None:
+            return self.is_known(key)
+        return self.ngrams.vector(key) is not None
 
     def is_known(self, key: object) -> bool:
         """Return True if a key is a word of the vocabulary."""
@@ -206,10 +208,6 @@ class KeyedVectors:
             return self.key_to_index.get(key)
         except TypeError:  # a key that cannot be hashed, such as a list
             return None
-
-    def _ngram_vector(self, word: str) -> Floats | None:
-        """Return the mean of the rows of a word's n-grams; None if there are none."""
-        return self.ngrams.vector(word) if self.ngrams else None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.index_to_key)
@@ -282,8 +280,6 @@ class KeyedVectors:
         if len(weights) != len(keys):
             raise W2VError(f"{len(keys)} keys, but {len(weights)} weights")
         weighted = list(zip(keys, weights, strict=True))
-        if not weighted:
-            raise W2VError("no words are given")
         if ignore_missing:
             weighted = [pair for pair in weighted if not self._is_unknown_word(pair[0])] or weighted
         parts = self._vectors_of_keys([key for key, _ in weighted], pre_normalize)  # (n, D)
@@ -301,9 +297,12 @@ class KeyedVectors:
         composed: dict[int, Floats] = {}  # by position among the keys
         if self.ngrams:
             for position, key in enumerate(keys):
-                if isinstance(key, str) and not self.is_known(key) and (part := self._ngram_vector(key)) is not None:
+                if isinstance(key, str) and not self.is_known(key) and (part := self.ngrams.vector(key)) is not None:
                     composed[position] = part
-        rows = self._look_up_rows(key for position, key in enumerate(keys) if position not in composed)
+        others = [key for position, key in enumerate(keys) if position not in composed]
+        rows = [row for key in others if (row := self.row_of(key)) is not None]
+        if len(rows) < len(others):
+            raise UnknownWordError([key for key in others if not self.is_known(key)], self.key_to_index)
         if not composed:
             return self.vectors[rows]
         composed = dict(zip(composed, complete_vectors(np.stack(list(composed.values())), self.vectors), strict=True))
@@ -312,31 +311,23 @@ class KeyedVectors:
             [composed[position] if position in composed else self.vectors[next(known)] for position in range(len(keys))]
         )
 
-    def _look_up_rows(self, keys: Iterable[str | int]) -> list[int]:
-        """Return the rows of keys. Raise UnknownWordError with all unknown keys."""
-        keys = list(keys)
-        rows = [row for key in keys if (row := self.row_of(key)) is not None]
-        if len(rows) < len(keys):
-            raise UnknownWordError([key for key in keys if not self.is_known(key)], self.key_to_index)
-        return rows
-
     def _vectors_of_keys(self, keys: Sequence[Key], norm: bool) -> Floats:
         """Return the vectors of n words and vectors, (n, D). If `norm`, scale the vectors of words to length 1."""
+        if not keys:
+            raise W2VError("no words are given")
         of_words = self._look_up_vectors(key for key in keys if is_word(key))
         rest = iter(unit(of_words) if norm else of_words)
-        return np.stack([next(rest) if is_word(key) else self._vector(key, norm) for key in keys])
+        return np.stack([next(rest) if is_word(key) else self._checked_vector(key) for key in keys])
 
-    def _vector(self, key: Key, norm: bool) -> Floats:
-        """Return the vector of a word, (D,), scaled to length 1 if `norm`, or the key itself if it is a vector."""
-        if is_word(key):
-            return self.get_vector(key, norm)
+    def _checked_vector(self, key: Key) -> Floats:
+        """Return a key that is a vector, as float32 (D,)."""
         try:
-            vector = as_floats(key) if np.ndim(key) else np.zeros((), np.float32)
+            vector = as_floats(key) if np.ndim(key) else None
         except W2VError:
             raise
         except (TypeError, ValueError):
-            vector = np.zeros((), np.float32)
-        if not vector.ndim:
+            vector = None
+        if vector is None:
             raise W2VError(f"{key!r:.60} is neither a word nor a vector")
         if vector.shape != (self.vector_size,):
             raise W2VError(f"a vector of shape {vector.shape}: the model's vectors have {self.vector_size} values")
@@ -387,14 +378,11 @@ class KeyedVectors:
             W2VError: If no word is given, or if a vector has the wrong shape.
             SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
-        keys, mean = self._query(positive, negative)
-        return self._top_words(self._cosines(mean, _search_size(self, restrict_vocab)), keys, topn)
-
-    def _query(self, positive: Keys, negative: Keys) -> tuple[list[Key], Floats]:
-        """Return the words and vectors of a query, and their mean, (D,), scaled to length 1."""
         weighted = _weighted(positive, 1.0) + _weighted(negative, -1.0)
-        keys = [key for key, _ in weighted]
-        return keys, unit(self.get_mean_vector(keys, [weight for _, weight in weighted], ignore_missing=False))
+        keys, weights = [key for key, _ in weighted], [weight for _, weight in weighted]
+        mean = self.get_mean_vector(keys, weights, post_normalize=True, ignore_missing=False)
+        rows = _search_size(self, restrict_vocab)
+        return self._top_words(cosines(mean, self.vectors[:rows], self.norms[:rows]), keys, topn)
 
     def most_similar_batch(
         self, words: Iterable[str], topn: int = 10, restrict_vocab: int | None = None
@@ -421,22 +409,16 @@ class KeyedVectors:
 
         Raises:
             UnknownWordError: If a word does not have a vector.
-            W2VError: If a vector has the wrong shape.
+            W2VError: If no word is given, or if a vector has the wrong shape.
             SettingsError: If `restrict_vocab` is negative or not a whole number.
         """
         rows = _search_size(self, restrict_vocab)
-        sides = [[key for key, _ in _weighted(keys, 1.0)] for keys in (positive, negative)]
-        keys = [*sides[0], *sides[1]]
-        self._look_up_vectors(key for key in keys if is_word(key))  # raises an error with all unknown words
-        products = [np.ones(rows, np.float32), np.ones(rows, np.float32)]
-        for product, side in zip(products, sides, strict=True):
-            for key in side:
-                product *= (1 + self._cosines(unit(self._vector(key, norm=False)), rows)) / 2
+        near = _weighted(positive, 1.0)
+        keys = [key for key, _ in near + _weighted(negative, 1.0)]
+        products = np.ones((2, rows), np.float32)  # of the cosines with `positive` and with `negative`
+        for number, query in enumerate(unit(self._vectors_of_keys(keys, norm=False))):
+            products[int(number >= len(near))] *= (1 + cosines(query, self.vectors[:rows], self.norms[:rows])) / 2
         return self._top_words(products[0] / (products[1] + np.float32(EPSILON)), keys, topn)
-
-    def _cosines(self, queries: Floats, rows: int) -> Floats:
-        """Return the cosines of unit queries (D,) or (n, D) with the first `rows` words: (rows,) or (n, rows)."""
-        return cosines(queries, self.vectors[:rows], self.norms[:rows])
 
     def _top_words(self, scores: Floats, left_out: Iterable[Key], topn: int) -> Neighbours:
         """Return the words with the highest scores, highest first; equal scores are in vocabulary order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from w2v.system.threads import map_in_order, processors
 from w2v.text.corpus import Corpus, DataFrameLike, TextBlock
 from w2v.text.encodings import UTF_8, encoding_name
 from w2v.text.idstore import locate_malformed, sessions_of_table
-from w2v.text.long_table import LongTable, RowBlock
+from w2v.text.long_table import LongTable
 from w2v.text.normalise import Normaliser
 from w2v.text.sessions import NO_KEYS, Keys, SessionBlock
 from w2v.text.subwords import sums_of_rows
@@ -113,9 +113,14 @@ class Recommender:
             W2VError: If a file cannot be read, or if it is a table and neither `column` nor `long_table` is given.
             SettingsError: If `encoding` is unknown.
         """
-        meter = Meter(progress, "recommend")
+        meter, errors = Meter(progress, "recommend"), self._normalise.errors
+        reading: dict[str, Any] = {"encoding": encoding_name(encoding), "errors": errors, "long_table": long_table}
+        read: Any = sessions.blocks(column, as_lines=True, action="recommended nothing for", **reading)
+        if long_table:
+            folder, reading_meter, total = temporary_folder(None), Meter(progress, "read"), sessions.total_bytes
+            read = sessions_of_table(read, folder, errors, processors(), reading_meter, total, with_names=True)
         begun, done = np.empty(0, np.int64), 0  # the items of a session that goes on in the next block
-        for rows, names, bytes_done in self._read(sessions, progress, column, encoding_name(encoding), long_table):
+        for rows, names, bytes_done in map(self._rows_of, read):
             ends = np.flatnonzero(rows < 0)
             if not len(ends):
                 begun = np.concatenate([begun, rows])
@@ -133,36 +138,13 @@ class Recommender:
             yield ItemLists(np.empty(0, np.int64), np.empty(0, np.float32), np.zeros(1, np.int64), NO_KEYS)
         meter(done, done)
 
-    def _read(
-        self,
-        sessions: Corpus,
-        progress: Report | None,
-        column: str | None,
-        encoding: str,
-        long_table: LongTable | None,
-    ) -> Iterator[tuple[NDArray[np.int64], Keys | None, int]]:
-        """Yield the rows of the items, with -1 after each session, the names of the sessions, and the bytes read."""
-        errors = self._normalise.errors
-        blocks = sessions.blocks(
-            column,
-            as_lines=True,
-            encoding=encoding,
-            errors=errors,
-            long_table=long_table,
-            action="recommended nothing for",
-        )
-        if long_table:
-            table, meter = cast(Iterator[RowBlock], blocks), Meter(progress, "read")
-            folder, total = temporary_folder(None), sessions.total_bytes
-            blocks = sessions_of_table(table, folder, errors, processors(), meter, total, with_names=True)
-        for block in blocks:
-            if isinstance(block, SessionBlock):
-                yield self._lookup.find(block.items)[0], block.names, block.bytes_done
-                continue
-            assert isinstance(block, TextBlock)
-            with locate_malformed(block):
-                text = self._normalise.to_valid_utf8(block.text)
-            yield self._lookup.find(self._normalise(text))[0], None, block.bytes_done
+    def _rows_of(self, block: TextBlock | SessionBlock) -> tuple[NDArray[np.int64], Keys | None, int]:
+        """Return the rows of the items, with -1 after each session, the names of the sessions, and the bytes read."""
+        if isinstance(block, SessionBlock):
+            return self._lookup.find(block.items)[0], block.names, block.bytes_done
+        with locate_malformed(block):
+            text = self._normalise.to_valid_utf8(block.text)
+        return self._lookup.find(self._normalise(text))[0], None, block.bytes_done
 
     def _recommend(self, rows: NDArray[np.int64], ends: NDArray[np.int64]) -> ItemLists:
         """Return the recommendations for sessions, given the rows of their items and the position of each end."""

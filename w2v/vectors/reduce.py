@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from w2v.detect import read_lines
 from w2v.errors import SettingsError, W2VError, pluralise
@@ -73,23 +72,17 @@ def keep_listed_words(content: VectorFile, path: PathLike) -> VectorFile:
         W2VError: If the file cannot be read, is another kind of file or lists none of the words.
     """
     row_of = {word: row for row, word in enumerate(content.words)}
-    listed: set[int] = set()
-    unknown = 0
+    rows: list[int | None] = []  # None for a line that is not in the vocabulary
     for _, line in read_lines(path, "vocabulary"):
-        fields = line.split(None, 1)
-        if not fields:
-            continue
-        whole_line, first_field = (text.decode(errors="replace") for text in (line.strip(), fields[0]))
-        row = row_of.get(whole_line, row_of.get(first_field))
-        if row is None:
-            unknown += 1
-        else:
-            listed.add(row)
+        if fields := line.split(None, 1):
+            whole_line, first_field = (text.decode(errors="replace") for text in (line.strip(), fields[0]))
+            rows.append(row_of.get(whole_line, row_of.get(first_field)))
+    listed = sorted({row for row in rows if row is not None})
     if not listed:
         raise W2VError(f"{path}: none of its words has a vector")
-    if unknown:
+    if unknown := rows.count(None):
         log.warning("%s: %s not in the vocabulary", path, pluralise(unknown, "line"))
-    return content.take(np.array(sorted(listed)))
+    return content.take(np.array(listed))
 
 
 def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
@@ -111,7 +104,14 @@ def reduce_dimensions(content: VectorFile, dims: int) -> VectorFile:
     header = _update_settings(content.header, dropped=("vectors", "blocks", "views"), vector_size=dims)
     # The rows of n-grams may have only the last values of a vector; see Ngrams.offset.
     header = replace(header, ngram_offset=0, coordinates="")
-    return _transform(content, lambda matrix: _project(matrix, axes[-matrix.shape[1] :]), header)
+
+    def project(matrix: Array) -> Array:
+        projected = memory.empty((len(matrix), dims))
+        for start, block in bfloat16.float32_blocks(matrix, ROWS_AT_ONCE):
+            np.matmul(block, axes[-matrix.shape[1] :], out=projected[start : start + len(block)])
+        return projected
+
+    return _transform(content, project, header)
 
 
 def change_storage(content: VectorFile, storage: FileStorage) -> VectorFile:
@@ -144,10 +144,3 @@ def _update_settings(header: ModelHeader, dropped: tuple[str, ...], **changed: i
     settings = {**header.settings, **changed}
     remaining = {name: value for name, value in settings.items() if name not in dropped or value == "input"}
     return replace(header, settings=remaining)
-
-
-def _project(matrix: Array, axes: NDArray[np.float32]) -> NDArray[np.float32]:
-    projected: NDArray[np.float32] = memory.empty((len(matrix), axes.shape[1]))
-    for start, block in bfloat16.float32_blocks(matrix, ROWS_AT_ONCE):
-        np.matmul(block, axes, out=projected[start : start + len(block)])
-    return projected

@@ -1,6 +1,5 @@
 """w2v.gensim's FastText: vectors of unknown words, continued training, and files shared with gensim."""
 
-import inspect
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,9 @@ def test_unknown_words_have_vectors(model: FastText) -> None:
     assert model.wv.get_sentence_vector(["king", UNKNOWN]).shape == (12,)
     assert model.wv.vectors_ngrams.shape == (2000, 12)
     assert "zzzz" not in FastText(SENTENCES, vector_size=4, epochs=1, max_n=0).wv
+    unused = FastText(vector_size=4, bucket=50, min_n=2, max_n=3).wv
+    assert "word" not in unused  # training has not used its n-grams yet
+    assert (unused.vectors_ngrams.shape, unused.buckets_word) == ((50, 4), [])
     assert model.wv.get_index(UNKNOWN, default=-1) == -1
     with pytest.raises(KeyError, match="not present"):
         model.wv.get_index(UNKNOWN)
@@ -87,6 +89,9 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
         for other in (theirs.wv, ours.wv, load_facebook_vectors(path)):
             np.testing.assert_allclose(other[word], model.wv[word], atol=1e-6)
     np.testing.assert_allclose(theirs.wv.vectors_vocab, model.wv.vectors_vocab, atol=1e-5)
+    np.testing.assert_allclose(theirs.wv.vectors_ngrams, model.wv.vectors_ngrams, atol=1e-6)
+    found, expected = (each.wv.get_sentence_vector(["king", UNKNOWN, "queen"]) for each in (model, theirs))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
     expected_buckets = [list(buckets) for buckets in theirs.wv.buckets_word]
     assert expected_buckets == [buckets.tolist() for buckets in model.wv.buckets_word]
     np.testing.assert_array_equal(ours.syn1neg, model.syn1neg)
@@ -97,9 +102,13 @@ def test_gensim_reads_the_same_vectors(model: FastText, tmp_path: Path) -> None:
         load_facebook_model(str(tmp_path / "missing.bin"))
 
 
-@pytest.mark.parametrize("word", ["night", "a", "straße", "日本語"])
-def test_buckets_match_gensim(word: str) -> None:
-    assert ft_ngram_hashes(word, 3, 6, 1000) == gensim.models.fasttext.ft_ngram_hashes(word, 3, 6, 1000)
+@pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (2, 2), (3, 6), (1, 20), (4, 3)])
+def test_buckets_of_n_grams_match_gensim(shortest: int, longest: int) -> None:
+    for word in ("night", "a", "straße", "日本語") if shortest <= longest else ():
+        expected = gensim.models.fasttext.ft_ngram_hashes(word, shortest, longest, 77)
+        assert ft_ngram_hashes(word, shortest, longest, 77) == expected
+    assert (FastTextKeyedVectors(3, shortest, longest, 77).subwords is None) == (shortest > longest)
+    assert FastTextKeyedVectors(3, 0, 0, 0).subwords is None
 
 
 def test_model_saved_by_gensim_can_be_loaded_and_trained(tmp_path: Path) -> None:
@@ -146,12 +155,6 @@ def test_new_model_matches_gensim(options: dict[str, Any]) -> None:
         FastText(word_ngrams=2)
 
 
-def test_default_n_grams_are_gensims() -> None:
-    assert (FastText().wv.min_n, FastText().wv.max_n, FastText().wv.bucket) == (3, 6, 2_000_000)
-    parameters = inspect.signature(type(gensim.models.FastText())).parameters
-    assert tuple(parameters[name].default for name in ("min_n", "max_n", "bucket")) == (3, 6, 2_000_000)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -191,33 +194,6 @@ def test_a_sample_of_words_is_saved_as_a_share(tmp_path: Path) -> None:
     tokens = int(model.wv.expandos["count"].sum())
     # gensim multiplies a number of words by (3 + √5) / 2.
     assert load_facebook_model(tmp_path / "model.bin").sample == pytest.approx(20 * (3 + 5**0.5) / 2 / tokens, rel=0.02)
-
-
-def test_vectors_of_words_are_composed_as_in_gensim(model: FastText, tmp_path: Path) -> None:
-    save_facebook_model(model, tmp_path / "model.bin")
-    theirs = gensim_load(str(tmp_path / "model.bin"))
-    np.testing.assert_allclose(model.wv.vectors_ngrams, theirs.wv.vectors_ngrams, atol=1e-6)
-    sentence = ["king", UNKNOWN, "queen"]
-    np.testing.assert_allclose(
-        model.wv.get_sentence_vector(sentence), theirs.wv.get_sentence_vector(sentence), atol=1e-5
-    )
-    unused = FastText(vector_size=4, bucket=50, min_n=2, max_n=3)
-    assert "word" not in unused.wv  # training has not used its n-grams yet
-    assert unused.wv.vectors_ngrams.shape == (50, 4)
-    assert unused.wv.buckets_word == []
-
-
-@pytest.mark.parametrize(("shortest", "longest"), [(1, 1), (2, 2), (3, 6), (4, 3), (1, 20)])
-def test_n_gram_lengths_match_gensim(shortest: int, longest: int) -> None:
-    for word in ("abc", "ab"):
-        expected = gensim.models.fasttext.ft_ngram_hashes(word, shortest, longest, 77)
-        if shortest > longest:
-            assert expected == []
-        else:
-            assert ft_ngram_hashes(word, shortest, longest, 77) == expected
-    vectors = FastTextKeyedVectors(3, shortest, longest, 77)
-    assert (vectors.subwords is None) == (shortest > longest)
-    assert FastTextKeyedVectors(3, 0, 0, 0).subwords is None
 
 
 class OwnRows(FastTextKeyedVectors):

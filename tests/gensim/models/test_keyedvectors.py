@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import re
 from collections.abc import Callable
@@ -15,8 +14,7 @@ from scipy.sparse import csr_array
 
 import w2v
 from tests.helpers import import_gensim
-from w2v.formats import native
-from w2v.gensim import vector_files
+from w2v.gensim import files
 from w2v.gensim.models import keyedvectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 
@@ -44,81 +42,90 @@ def theirs() -> Any:
     return make_vectors(gensim.models.KeyedVectors)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        lambda wv: wv.most_similar(positive=["w1", ("w2", 0.5)], negative=["w3"], topn=4),
-        lambda wv: wv.most_similar(positive=[VECTORS[5], 7], topn=4),
-        lambda wv: wv.most_similar(positive=[["w1", 2.0], [VECTORS[5], 0.5]], negative=[("w3", -0.5)], topn=4),
-        lambda wv: wv.most_similar("w1", topn=5, clip_start=10, clip_end=30),
-        lambda wv: wv.most_similar("w1", restrict_vocab=7),
-        lambda wv: wv.most_similar("w1", restrict_vocab=0),
-        lambda wv: wv.most_similar("w1", topn=0),
-        lambda wv: wv.most_similar_cosmul(["w1", VECTORS[2]], ["w3"], topn=5),
-        lambda wv: wv.similar_by_key(4, 2),
-        lambda wv: wv.similar_by_vector(VECTORS[4], 2),
-        lambda wv: wv.rank_by_centrality(["w1", "w2", "w3"]),
-        lambda wv: wv.most_similar("w1", topn=None),
-        lambda wv: wv.most_similar_cosmul("w1", topn=None),
-        lambda wv: wv.similarity("w1", "w2"),
-        lambda wv: wv.distance(w1="w1", w2="w2"),
-        lambda wv: wv.n_similarity(ws1=["w1", "w2"], ws2=["w3"]),
-        lambda wv: wv.distances(word_or_vector="w1", other_words=["w2", "w3"]),
-        lambda wv: wv.cosine_similarities(VECTORS[0], VECTORS[1:]),
-        lambda wv: wv.rank(key1="w1", key2="w2"),
-        lambda wv: wv.get_mean_vector(["w1", 2, "unknown"], weights=[1, 2, 3]),
-        lambda wv: wv.get_mean_vector(["unknown"]),
-        lambda wv: wv.get_vector("w1", norm=True),
-        lambda wv: wv.get_normed_vectors(),
-        lambda wv: wv[["w1", "w2"]],
-        lambda wv: wv.vectors_for_all(["w3", "unknown", "w1", "w3"]).vectors,
-        lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
-        lambda wv: wv.most_similar("w1"),
-        lambda wv: wv.most_similar("w1", negative="w3"),
-        lambda wv: wv.most_similar(negative=["w3"]),
-        lambda wv: wv.most_similar(VECTORS[5]),
-        lambda wv: wv.most_similar(VECTORS[:2]),
-        lambda wv: wv.most_similar(np.int64(3)),
-        lambda wv: wv.most_similar("w1", topn=-3),
-        lambda wv: wv.most_similar("w1", topn=None, clip_start=5, clip_end=20),
-        lambda wv: wv.most_similar("w1", topn=None, restrict_vocab=7),
-        lambda wv: wv.most_similar_cosmul(VECTORS[5], "w3"),
-        lambda wv: wv.most_similar_cosmul("w1", topn=0),
-        lambda wv: wv.similar_by_word("w1", 3, restrict_vocab=9),
-        lambda wv: wv.similar_by_vector(VECTORS[4], restrict_vocab=9),
-        lambda wv: wv.most_similar_to_given("w1", ["w2", "w3", "w9"]),
-        lambda wv: wv.closer_than("w1", "w2"),
-        lambda wv: wv.doesnt_match(["w1", "w2", "w3", "unknown"]),
-        lambda wv: wv.rank_by_centrality(["w1", "w2", "w3", "unknown"], use_norm=False),
-        lambda wv: wv.relative_cosine_similarity("w1", "w2", topn=3),
-        lambda wv: wv.get_mean_vector(["w1", "w2"], pre_normalize=False),
-        lambda wv: wv.get_mean_vector(["w1", "w2"], post_normalize=True),
-        lambda wv: wv.get_mean_vector(["w1", VECTORS[4]], weights=[2, 3]),
-        lambda wv: wv.wmdistance(["w1", "w2", "w2"], ["w3", "w4"]),
-        lambda wv: wv.wmdistance(["w1", "w2", "w2"], ["w3", "w1", "unknown"], norm=False),
-        lambda wv: wv.wmdistance(["w1", "w2"], ["w2", "w1"]),
-        lambda wv: wv.wmdistance(["w1"], ["unknown"]),
-        lambda wv: wv.distances("w1"),
-        lambda wv: wv.vectors_for_all(["w3", "unknown", 5], allow_inference=False).vectors,
-        lambda wv: [wv.get_index("w3"), wv.get_index("unknown", 7), wv.get_index(5, 1)],
-        lambda wv: [int(key in wv) for key in ("w1", 0, 39, 40, -1, "unknown", np.int64(3))],
-    ],
-)
-def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Callable[[Any], Any]) -> None:
-    found, expected = query(ours), query(theirs)
+QUERIES_OF_WORDS: list[Callable[[Any], Any]] = [
+    lambda wv: wv.similarity("w1", "w2"),
+    lambda wv: wv.distance(w1="w1", w2="w2"),
+    lambda wv: wv.n_similarity(ws1=["w1", "w2"], ws2=["w3"]),
+    lambda wv: wv[["w1", "w2"]],
+    lambda wv: wv["w1"],
+    lambda wv: wv.word_vec("w1"),
+    lambda wv: wv.most_similar("w1"),
+    lambda wv: wv.most_similar(["w1", VECTORS[2]], ["w3"]),
+    lambda wv: wv.most_similar_cosmul(["w1"], ["w3"]),
+    lambda wv: wv.distances("w1"),
+    lambda wv: wv.distances(word_or_vector="w1", other_words=["w2", "w3"]),
+    lambda wv: wv.get_mean_vector(["w1", "w2"]),
+    lambda wv: wv.doesnt_match(["w1", "w2", "w3", "w4"]),
+    lambda wv: wv.rank(key1="w1", key2="w2"),
+    lambda wv: wv.wmdistance(["w1", "w2", "w2"], ["w3", "w4"]),
+    lambda wv: wv.vectors_for_all(["w1", "w2"]).vectors,
+]
+QUERIES: list[Callable[[Any], Any]] = [
+    lambda wv: wv.most_similar(positive=["w1", ("w2", 0.5)], negative=["w3"], topn=4),
+    lambda wv: wv.most_similar(positive=[VECTORS[5], 7], topn=4),
+    lambda wv: wv.most_similar(positive=[["w1", 2.0], [VECTORS[5], 0.5]], negative=[("w3", -0.5)], topn=4),
+    lambda wv: wv.most_similar("w1", topn=5, clip_start=10, clip_end=30),
+    lambda wv: wv.most_similar("w1", restrict_vocab=7),
+    lambda wv: wv.most_similar("w1", restrict_vocab=0),
+    lambda wv: wv.most_similar("w1", topn=0),
+    lambda wv: wv.most_similar_cosmul(["w1", VECTORS[2]], ["w3"], topn=5),
+    lambda wv: wv.similar_by_key(4, 2),
+    lambda wv: wv.similar_by_vector(VECTORS[4], 2),
+    lambda wv: wv.rank_by_centrality(["w1", "w2", "w3"]),
+    lambda wv: wv.most_similar("w1", topn=None),
+    lambda wv: wv.most_similar_cosmul("w1", topn=None),
+    lambda wv: wv.cosine_similarities(VECTORS[0], VECTORS[1:]),
+    lambda wv: wv.get_mean_vector(["w1", 2, "unknown"], weights=[1, 2, 3]),
+    lambda wv: wv.get_mean_vector(["unknown"]),
+    lambda wv: wv.get_vector("w1", norm=True),
+    lambda wv: wv.get_normed_vectors(),
+    lambda wv: wv.vectors_for_all(["w3", "unknown", "w1", "w3"]).vectors,
+    lambda wv: wv.vectors_for_all(["w1", "unknown", "w3"], copy_vecattrs=True).expandos["count"],
+    lambda wv: wv.most_similar("w1", negative="w3"),
+    lambda wv: wv.most_similar(negative=["w3"]),
+    lambda wv: wv.most_similar(VECTORS[5]),
+    lambda wv: wv.most_similar(VECTORS[:2]),
+    lambda wv: wv.most_similar(np.int64(3)),
+    lambda wv: wv.most_similar("w1", topn=-3),
+    lambda wv: wv.most_similar("w1", topn=None, clip_start=5, clip_end=20),
+    lambda wv: wv.most_similar("w1", topn=None, restrict_vocab=7),
+    lambda wv: wv.most_similar_cosmul(VECTORS[5], "w3"),
+    lambda wv: wv.most_similar_cosmul("w1", topn=0),
+    lambda wv: wv.similar_by_word("w1", 3, restrict_vocab=9),
+    lambda wv: wv.similar_by_vector(VECTORS[4], restrict_vocab=9),
+    lambda wv: wv.most_similar_to_given("w1", ["w2", "w3", "w9"]),
+    lambda wv: wv.closer_than("w1", "w2"),
+    lambda wv: wv.doesnt_match(["w1", "w2", "w3", "unknown"]),
+    lambda wv: wv.rank_by_centrality(["w1", "w2", "w3", "unknown"], use_norm=False),
+    lambda wv: wv.relative_cosine_similarity("w1", "w2", topn=3),
+    lambda wv: wv.get_mean_vector(["w1", "w2"], pre_normalize=False),
+    lambda wv: wv.get_mean_vector(["w1", "w2"], post_normalize=True),
+    lambda wv: wv.get_mean_vector(["w1", VECTORS[4]], weights=[2, 3]),
+    lambda wv: wv.wmdistance(["w1", "w2", "w2"], ["w3", "w1", "unknown"], norm=False),
+    lambda wv: wv.wmdistance(["w1", "w2"], ["w2", "w1"]),
+    lambda wv: wv.wmdistance(["w1"], ["unknown"]),
+    lambda wv: wv.vectors_for_all(["w3", "unknown", 5], allow_inference=False).vectors,
+    lambda wv: [wv.get_index("w3"), wv.get_index("unknown", 7), wv.get_index(5, 1)],
+    lambda wv: [int(key in wv) for key in ("w1", 0, 39, 40, -1, "unknown", np.int64(3))],
+]
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Assert that two answers have the same type, the same words, and almost the same numbers."""
     assert type(found) is type(expected)
-    if isinstance(found, str):
-        assert found == expected
-        return
-    if isinstance(found, list):  # of words and numbers
-        flat = [
-            [part for pair in answer for part in (pair if isinstance(pair, tuple) else [pair])]
-            for answer in (found, expected)
-        ]
-        words = [[part for part in parts if isinstance(part, str)] for parts in flat]
-        assert words[0] == words[1]
-        found, expected = ([part for part in parts if not isinstance(part, str)] for parts in flat)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    parts: list[list[Any]] = []
+    for answer in (found, expected):
+        items = answer if isinstance(answer, list) else [answer]
+        parts.append([part for item in items for part in (item if isinstance(item, tuple) else [item])])
+    words, expected_words = ([part for part in each if isinstance(part, str)] for each in parts)
+    assert words == expected_words
+    numbers, expected_numbers = ([part for part in each if not isinstance(part, str)] for each in parts)
+    np.testing.assert_allclose(numbers, expected_numbers, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("query", [*QUERIES_OF_WORDS, *QUERIES])
+def test_answers_match_gensim(ours: KeyedVectors, theirs: Any, query: Callable[[Any], Any]) -> None:
+    assert_same(query(ours), query(theirs))
 
 
 @pytest.mark.parametrize(
@@ -239,18 +246,6 @@ def test_files_keep_user_attributes(
     assert w2v.load(tmp_path / "any.kv").counts.tolist() == list(range(40, 0, -1))
 
 
-def test_forged_file_cannot_set_other_attributes(ours: KeyedVectors, tmp_path: Path) -> None:
-    ours.other = 1
-    content = ours.to_vector_file()
-    forged = b'{"most_similar":1,"_words":2,"vectors":3,"good":4}'
-    content.tensors["gensim.vectors"] = np.frombuffer(forged, np.uint8)
-    native.write(tmp_path / "forged", content)
-    loaded = KeyedVectors.load(tmp_path / "forged")
-    assert loaded.good == 4
-    assert loaded.most_similar("w1")
-    assert loaded.vectors.shape == (40, 8)
-
-
 def test_aligned_vectors_are_saved(
     ours: KeyedVectors, theirs: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -356,11 +351,6 @@ def test_attributes_are_those_of_gensim(ours: KeyedVectors, theirs: Any) -> None
     for vectors in (ours, theirs):
         vectors.most_similar("w1")
     assert vars(ours).keys() == vars(theirs).keys()
-    state = json.dumps(vars(ours), default=lambda array: array.tolist())
-    made = KeyedVectors.__new__(KeyedVectors)
-    vars(made).update(json.loads(state))
-    made.vectors, made.norms = np.array(made.vectors, np.float32), None
-    assert made.most_similar("w1") == ours.most_similar("w1")
 
 
 @pytest.mark.parametrize("kind", [KeyedVectors, gensim.models.KeyedVectors])
@@ -370,18 +360,6 @@ def test_vectors_can_be_made_from_gensims_fields(kind: Any) -> None:
     vectors.vectors, vectors.norms, vectors.vector_size = VECTORS.copy(), None, 8
     assert vectors.most_similar("w1", topn=1)[0][0] == make_vectors(KeyedVectors).most_similar("w1", topn=1)[0][0]
     assert vectors["w3"].tolist() == VECTORS[3].tolist()
-
-
-@pytest.mark.parametrize("base", [KeyedVectors, gensim.models.KeyedVectors])
-def test_a_subclass_can_set_the_size_first(base: Any) -> None:
-    class Small(base):
-        def __init__(self) -> None:
-            self.vector_size = 3
-            super().__init__(self.vector_size)
-
-    vectors = Small()
-    vectors.add_vectors(["a", "b"], np.eye(2, 3))
-    assert (vectors.vector_size, vectors.vectors.shape) == (3, (2, 3))
 
 
 def test_a_vector_shows_later_changes_as_in_gensim(ours: KeyedVectors, theirs: Any) -> None:
@@ -454,15 +432,12 @@ def test_word2vec_files_are_exchanged_with_gensim(
         vectors.save_word2vec_format(str(file), f"{file}.vocab", binary, prefix="x_")
     assert (tmp_path / "ours.vocab").read_text() == (tmp_path / "theirs.vocab").read_text()
     for file in files:
-        for limit in (None, 5):
-            found, expected = (
-                type(vectors).load_word2vec_format(str(file), f"{file}.vocab", binary=binary, limit=limit)
-                for vectors in (ours, theirs)
-            )
-            assert found.index_to_key == expected.index_to_key
-            np.testing.assert_array_equal(found.vectors, expected.vectors)
-            assert found.expandos["count"].tolist() == expected.expandos["count"].tolist()
-            assert len(found) == (limit or 40)
+        found, expected = (
+            type(vectors).load_word2vec_format(str(file), f"{file}.vocab", binary=binary) for vectors in (ours, theirs)
+        )
+        assert found.index_to_key == expected.index_to_key
+        np.testing.assert_array_equal(found.vectors, expected.vectors)
+        assert found.expandos["count"].tolist() == expected.expandos["count"].tolist()
 
 
 def test_file_can_be_written_in_parts(tmp_path: Path, ours: KeyedVectors) -> None:
@@ -506,6 +481,15 @@ def test_files_without_questions_or_pairs_are_refused(tmp_path: Path, ours: Keye
 
 
 def test_intersect_replaces_and_locks_vectors(tmp_path: Path, ours: KeyedVectors) -> None:
+    other = KeyedVectors(3)
+    other.add_vectors(["w1"], np.ones((1, 3)))
+    other.save_word2vec_format(tmp_path / "other")
+    with pytest.raises(ValueError, match=r"incompatible vector size 3 in file .*other"):
+        ours.intersect_word2vec_format(tmp_path / "other")
+    ours.vectors_for_all(["w7"]).save_word2vec_format(tmp_path / "other")
+    ours.intersect_word2vec_format(tmp_path / "other")
+    assert np.flatnonzero(ours.vectors_lockf == 0).tolist() == [7]  # by default
+    np.testing.assert_array_equal(ours.vectors, VECTORS)
     ours.most_similar("w1")  # computes the norms of the old vectors
     pretrained = ours.vectors_for_all(["w2", "w5"])
     pretrained.vectors[:] = 9
@@ -532,14 +516,9 @@ def test_new_rows_are_initialised_as_in_gensim(ours: KeyedVectors, theirs: Any) 
             assert vectors.get_vecattr("w1", "topic") == 5
         np.testing.assert_array_equal(ours.vectors, theirs.vectors)
         assert ours.expandos["topic"].tolist() == theirs.expandos["topic"].tolist()
-    found, expected = (
-        module.prep_vectors((4, 3), np.ones((2, 3), np.float32))
-        for module in (keyedvectors, gensim.models.keyedvectors)
-    )
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(
-        keyedvectors.prep_vectors((4, 3), seed=2), gensim.models.keyedvectors.prep_vectors((4, 3), seed=2)
-    )
+    for arguments in ({"prior_vectors": np.ones((2, 3), np.float32)}, {"seed": 2}):
+        modules = keyedvectors, gensim.models.keyedvectors
+        np.testing.assert_array_equal(*(module.prep_vectors((4, 3), **arguments) for module in modules))
 
 
 def test_search_for_products_can_be_restricted(ours: KeyedVectors) -> None:
@@ -646,15 +625,7 @@ def test_invalid_limits_are_refused(tmp_path: Path, ours: KeyedVectors, limit: A
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"sort_attr": "number"},
-        {"sort_attr": "absent"},
-        {"write_header": False},
-        {"total_vec": 99},
-        {"prefix": "p:"},
-        {"append": True},
-    ],
+    [{"sort_attr": "number"}, {"sort_attr": "absent"}, {"write_header": False}, {"total_vec": 99}, {"append": True}],
 )
 def test_word2vec_files_match_gensim(tmp_path: Path, ours: KeyedVectors, theirs: Any, options: dict[str, Any]) -> None:
     for name, vectors in (("ours", ours), ("theirs", theirs)):
@@ -668,19 +639,6 @@ def test_word2vec_files_match_gensim(tmp_path: Path, ours: KeyedVectors, theirs:
     assert [[*map(float, line[1:])] for line in lines] == [[*map(float, line[1:])] for line in expected_lines]
     with pytest.raises(ValueError, match="Cannot store vocabulary with 'absent'"):
         ours.save_word2vec_format(tmp_path / "any", tmp_path / "vocabulary", sort_attr="absent")
-
-
-def test_vectors_of_another_size_are_not_intersected(tmp_path: Path, ours: KeyedVectors) -> None:
-    other = KeyedVectors(3)
-    other.add_vectors(["w1"], np.ones((1, 3)))
-    other.save_word2vec_format(tmp_path / "other")
-    with pytest.raises(ValueError, match=r"incompatible vector size 3 in file .*other"):
-        ours.intersect_word2vec_format(tmp_path / "other")
-    np.testing.assert_array_equal(ours.vectors, VECTORS)
-    assert ours.vectors_lockf.tolist() == [1]
-    ours.vectors_for_all(["w2"]).save_word2vec_format(tmp_path / "other")
-    ours.intersect_word2vec_format(tmp_path / "other")
-    assert np.flatnonzero(ours.vectors_lockf == 0).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -699,9 +657,10 @@ def test_evaluation_matches_gensim(
     (tmp_path / "questions.gz").write_bytes(gzip.compress(lines.encode()))
     pairs = (f"w{row};W{row + 1};{row % 5}\nw{row};w{row + 2};{row % 7}\n" for row in range(41))
     (tmp_path / "pairs").write_text("# pairs\n" + "".join(pairs))
-    found = []
+    found, logged = [], []
     for wv in (ours, theirs):
         found.append(wv.evaluate_word_analogies(str(tmp_path / "questions.gz"), **options))
+        logged.append([line for line in caplog.messages if re.fullmatch(r".*: [\d.]+% \(\d+/\d+\)", line)])
         caplog.clear()
         found.append(wv.evaluate_word_pairs(str(tmp_path / "pairs"), delimiter=";", **options))
         pearson, spearman, unknown = found[-1]
@@ -709,39 +668,14 @@ def test_evaluation_matches_gensim(
         assert f"{spearman[0]:.4f}" in caplog.text
         assert f"{unknown:.1f}%" in caplog.text
     assert found[0] == found[2]
+    assert logged[0] == logged[1]  # the accuracy of each section that has answers
+    assert len(logged[0]) == 2
     assert 0 < found[0][0] < 1
     for one, other in zip(found[1], found[3], strict=True):
         np.testing.assert_allclose(one, other, 1e-5)
     for method, function in (("add", "most_similar"), ("mul", "most_similar_cosmul")):  # gensim has only the first
         score, _ = ours.evaluate_word_analogies(tmp_path / "questions", 20, similarity_function=function)
         assert score == w2v.analogies(ours, tmp_path / "questions", 20, method).accuracy  # type: ignore[arg-type]
-
-
-def test_accuracy_is_logged_by_section(ours: KeyedVectors, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    ours.log_accuracy({"section": "some", "correct": [1], "incorrect": [2, 3]})
-    ours.log_accuracy({"section": "empty", "correct": [], "incorrect": []})
-    assert [record.getMessage() for record in caplog.records] == ["some: 33.3% (1/3)"]
-
-
-QUERIES_OF_WORDS: list[Callable[[Any], Any]] = [
-    lambda wv: wv.similarity("w1", "w2"),
-    lambda wv: wv.distance("w1", "w2"),
-    lambda wv: wv.n_similarity(["w1", "w2"], ["w3"]),
-    lambda wv: wv[["w1", "w2"]],
-    lambda wv: wv["w1"],
-    lambda wv: wv.word_vec("w1"),
-    lambda wv: wv.most_similar("w1"),
-    lambda wv: wv.most_similar(["w1", VECTORS[2]], ["w3"]),
-    lambda wv: wv.most_similar_cosmul(["w1"], ["w3"]),
-    lambda wv: wv.distances("w1"),
-    lambda wv: wv.distances("w1", ["w2", "w3"]),
-    lambda wv: wv.get_mean_vector(["w1", "w2"]),
-    lambda wv: wv.doesnt_match(["w1", "w2", "w3", "w4"]),
-    lambda wv: wv.rank("w1", "w2"),
-    lambda wv: wv.wmdistance(["w1", "w2"], ["w3"]),
-    lambda wv: wv.vectors_for_all(["w1", "w2"]).vectors,
-]
 
 
 @pytest.mark.parametrize("kind", ["subclass", "assigned"])
@@ -760,15 +694,8 @@ def test_a_replaced_get_vector_is_used_as_in_gensim(kind: str) -> None:
 
     ours, theirs = (replace_get_vector(base) for base in (KeyedVectors, type(gensim.models.KeyedVectors(8))))
     plain = make_vectors(KeyedVectors)
-    for number, query in enumerate(QUERIES_OF_WORDS):
-        found, expected = query(ours), query(theirs)
-        if isinstance(expected, list):
-            assert [word for word, _ in found] == [word for word, _ in expected], number
-            found, expected = ([score for _, score in result] for result in (found, expected))
-        if isinstance(expected, str):
-            assert found == expected
-        else:
-            assert np.allclose(found, expected, atol=1e-5), number
+    for query in QUERIES_OF_WORDS:
+        assert_same(query(ours), query(theirs))
     assert not np.allclose(ours.similarity("w1", "w2"), plain.similarity("w1", "w2"))
 
 
@@ -812,6 +739,6 @@ def test_only_large_files_are_mapped_read_only(
     ours.save(tmp_path / "any.kv")
     small = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
     small.vectors[0] = 1
-    monkeypatch.setattr(vector_files, "MAPPED_BYTES", 100)
+    monkeypatch.setattr(files, "MAPPED_BYTES", 100)
     large = KeyedVectors.load(tmp_path / "any.kv", mmap="r")
     assert not large.vectors.flags.writeable

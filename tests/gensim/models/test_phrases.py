@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -123,34 +124,25 @@ def incomplete_scorer(worda_count: int, bigram_count: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("options", "refused"),
+    ("options", "message"),
     [
-        ({"min_count": 0}, True),
-        ({"min_count": 0.5}, False),
-        ({"threshold": 0}, True),
-        ({"threshold": 0.1}, False),
-        ({"threshold": 0, "scoring": constant_scorer}, False),
-        ({"threshold": 0, "scoring": "npmi"}, False),
-        ({"threshold": 1.01, "scoring": "npmi"}, True),
-        ({"threshold": 1, "scoring": "npmi"}, False),
-        ({"threshold": -1, "scoring": "npmi"}, False),
-        ({"threshold": -1.01, "scoring": "npmi"}, True),
-        ({"scoring": "other"}, True),
-        ({"scoring": incomplete_scorer}, True),
+        ({"min_count": 0}, "min_count"),
+        ({"min_count": 0.5}, None),
+        ({"threshold": 0}, "threshold"),
+        ({"threshold": 0.1}, None),
+        ({"threshold": 0, "scoring": constant_scorer}, None),
+        ({"threshold": 1.01, "scoring": "npmi"}, "threshold"),
+        ({"threshold": 1, "scoring": "npmi"}, None),
+        ({"threshold": -1, "scoring": "npmi"}, None),
+        ({"threshold": -1.01, "scoring": "npmi"}, "threshold"),
+        ({"scoring": "other"}, "scoring"),
+        ({"scoring": incomplete_scorer}, "missing expected parameters"),
     ],
 )
-def test_invalid_options_are_refused_as_by_gensim(options: dict[str, Any], refused: bool) -> None:
+def test_invalid_options_are_refused_as_by_gensim(options: dict[str, Any], message: str | None) -> None:
     for kind in (Phrases, theirs.Phrases):
-        if refused:
-            with pytest.raises(ValueError, match=r"min_count|threshold|scoring"):
-                kind(**options)
-        else:
+        with pytest.raises(ValueError, match=message) if message else nullcontext():
             kind(**options)
-    if options == {"scoring": incomplete_scorer}:
-        with pytest.raises(
-            ValueError, match=r"missing expected parameters \['wordb_count', 'len_vocab', 'min_count', "
-        ):
-            Phrases(**options)
 
 
 @pytest.mark.parametrize("limit", [6, 20, 21, 40])
@@ -233,8 +225,5 @@ def test_our_phrases_are_compressed_as_their_extension_says(tmp_path: Path) -> N
     model.save(tmp_path / "phrases.bz2")
     assert (tmp_path / "phrases.bz2").read_bytes()[:3] == b"BZh"
     assert Phrases.load(tmp_path / "phrases.bz2").vocab == model.vocab
-
-
-def test_missing_file_of_phrases_raises_file_not_found_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Phrases.load(tmp_path / "missing")

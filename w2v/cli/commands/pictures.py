@@ -148,9 +148,8 @@ def plot(
     files = [model, *(map(Path, words) if slices else ())]
     outputs.check(output, force, filter(None, (words_file, questions)), models=files)
     outputs.check_picture_format(output)
-    from w2v.plotting.analogies import analogy_map
+    from w2v.plotting.arrows import analogy_map, word_path
     from w2v.plotting.word_map import METHOD_NAMES, read_sections, word_map
-    from w2v.plotting.word_path import word_path
 
     chosen = read_sections(words_file) if words_file else {"": list(words)} if words else None
     names = names_of(files, [file.stem for file in files])

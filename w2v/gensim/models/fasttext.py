@@ -13,10 +13,9 @@ from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.vector_file import VectorFile
 from w2v.gensim.models.keyedvectors import KeyedVectors
-from w2v.gensim.models.word2vec import Word2Vec
+from w2v.gensim.models.word2vec import Word2Vec, sample_as_share
 from w2v.gensim.sentences import Sentences
 from w2v.gensim.utils import gensim_exceptions
-from w2v.gensim.vocabulary import sample_as_share
 from w2v.system.files import PathLike, check_files_unchanged
 from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from w2v.errors import W2VError
+from w2v.evaluation.analogies import best_answers
+from w2v.evaluation.word_index import index_words
 from w2v.formats.vector_file import VectorFile, as_floats
-from w2v.gensim import attributes, utils, vector_files
-from w2v.gensim.evaluation import EvaluationMethods
+from w2v.gensim import files, utils
 from w2v.gensim.sentences import read_bytes
 from w2v.system.files import Errors, PathLike
 from w2v.vectors.cosines import EPSILON, MAX_LENGTH, MIN_LENGTH, Floats, cosine, cosines, lengths, unit
 from w2v.vectors.neighbours import top_rows
+from w2v.vectors.query import Method
 from w2v.vectors.unknown_words import UnknownWordError
 
 log = logging.getLogger("gensim.models.keyedvectors")
@@ -46,7 +48,7 @@ class Removed:
         raise AttributeError(f"the attribute {self.name} was removed in gensim 4: use {self.instead}")
 
 
-class KeyedVectors(EvaluationMethods, utils.SaveLoad):
+class KeyedVectors(utils.SaveLoad):
     """A vector for each key, usually a word, with gensim 4's interface.
 
     The attributes are the whole state, as in gensim: programs edit them, and set `norms` to None after a change of
@@ -81,7 +83,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         self.next_index = 0
         self.key_to_index: dict[Any, int] = {}
         self.vectors: NDArray[Any] = np.zeros((count, vector_size), dtype)
-        self.norms: Floats | None = None
+        self.norms: Any = None
         self.expandos: dict[str, NDArray[Any]] = {}
         self.mapfile_path = mapfile_path
 
@@ -130,7 +132,6 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         vector: Floats = self.vectors[row]
         if norm:
             self.fill_norms()
-            assert self.norms is not None
             length = self.norms[row]
             vector = vector / length if MIN_LENGTH < length < MAX_LENGTH else unit(vector)
         vector.setflags(write=False)
@@ -433,7 +434,6 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             return neighbours
         rows = slice(clip_start, clip_end or len(self))
         self.fill_norms()
-        assert self.norms is not None
         return self._top_keys(cosines(mean, self.vectors[rows], self.norms[rows]), keys, topn, clip_start)
 
     def most_similar_cosmul(
@@ -450,7 +450,6 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             raise ValueError("cannot compute similarity with no input")
         rows = slice(restrict_vocab or len(self))
         self.fill_norms()
-        assert self.norms is not None
         vectors, norms = self.vectors[rows], self.norms[rows]
         products = [np.ones(len(vectors), REAL), np.ones(len(vectors), REAL)]
         for product, side in zip(products, sides, strict=True):
@@ -486,21 +485,123 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
     def similar_by_vector(self, vector: Floats, topn: int | None = 10, restrict_vocab: int | None = None) -> Neighbours:
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
+    # -- evaluation with gensim's file rules and result formats -----------------------------------------
+
+    def evaluate_word_analogies(
+        self,
+        analogies: PathLike,
+        restrict_vocab: int = 300_000,
+        case_insensitive: bool = True,
+        dummy4unknown: bool = False,
+        similarity_function: str = "most_similar",
+    ) -> tuple[float, list[dict[str, Any]]]:
+        """Return the accuracy, 0 to 1, and the correct and incorrect questions by section.
+
+        The last section, "Total accuracy", has the questions of all sections.
+
+        Raises:
+            ValueError: A question comes before the first section header.
+        """
+        fold = str.upper if case_insensitive else str
+        keys = (fold(str(key)) for key in self.index_to_key[:restrict_vocab])
+        row_of, first_rows, next_same_word = index_words(keys)
+        sections: list[dict[str, Any]] = []
+        questions: list[tuple[dict[str, Any], tuple[str, ...]]] = []
+        for number, line in enumerate(read_bytes(analogies).decode().splitlines()):
+            words = tuple(map(fold, line.split()))
+            if line.startswith(": "):
+                sections.append({"section": line.removeprefix(": ").strip(), "correct": [], "incorrect": []})
+            elif not sections:
+                raise ValueError(f"Missing section header before line #{number} in {analogies}")
+            elif len(words) == 4 and (dummy4unknown or all(word in row_of for word in words)):
+                questions.append((sections[-1], words))
+        rows = np.array([[row_of.get(word, -1) for word in words] for _, words in questions], np.int32)
+        rows = rows.reshape(-1, 4)  # without questions, the array has no columns yet
+        known = np.all(rows >= 0, axis=1)
+        correct = np.zeros(len(rows), bool)
+        method: Method = "mul" if similarity_function == "most_similar_cosmul" else "add"
+        best = best_answers(self.vectors, rows[known, :3], next_same_word, method)
+        correct[known] = first_rows[best] == rows[known, 3]
+        for (section, words), is_correct in zip(questions, correct.tolist(), strict=True):
+            section["correct" if is_correct else "incorrect"].append(words)
+        total = {name: [each for part in sections for each in part[name]] for name in ("correct", "incorrect")}
+        sections.append({"section": "Total accuracy", **total})
+        for section in sections:
+            self.log_accuracy(section)
+        return float(correct.mean()) if len(rows) else 0.0, sections
+
+    @staticmethod
+    def log_accuracy(section: Mapping[str, Any]) -> None:
+        """Log the accuracy of a section, unless the section is empty."""
+        correct = len(section["correct"])
+        if total := correct + len(section["incorrect"]):
+            log.info("%s: %.1f%% (%d/%d)", section["section"], 100 * correct / total, correct, total)
+
+    def evaluate_word_pairs(
+        self,
+        pairs: PathLike,
+        delimiter: str = "\t",
+        encoding: str = "utf8",
+        restrict_vocab: int = 300_000,
+        case_insensitive: bool = True,
+        dummy4unknown: bool = False,
+    ) -> tuple[Any, Any, float]:
+        """Return the correlations of the cosines with the scores of a file of word pairs.
+
+        Returns:
+            SciPy's results for Pearson's and Spearman's correlation, and the percentage of pairs with an unknown word.
+
+        Raises:
+            ValueError: The file has no pair to score.
+        """
+        from scipy import stats  # slow to import
+
+        fold = str.upper if case_insensitive else str
+        row_of = index_words(fold(str(key)) for key in self.index_to_key[:restrict_vocab])[0]
+        scores, cosines = [], []
+        unknown = 0
+        for line in read_bytes(pairs).decode(encoding).splitlines():
+            try:
+                first, second, rating = map(fold, line.split(delimiter))
+                score = float(rating)
+            except ValueError:
+                continue
+            if line.startswith("#"):
+                continue
+            known = first in row_of and second in row_of
+            unknown += not known
+            if known or dummy4unknown:
+                scores.append(score)
+                cosines.append(cosine(*self.vectors[[row_of[first], row_of[second]]]) if known else 0.0)
+        if not scores:
+            raise ValueError(f"No valid similarity judgements found in {pairs}: invalid format, or all words unknown")
+        total = len(scores) if dummy4unknown else len(scores) + unknown
+        oov = 100 * unknown / total
+        result = stats.pearsonr(scores, cosines), stats.spearmanr(scores, cosines), oov
+        self.log_evaluate_word_pairs(*result, pairs)
+        return result
+
+    @staticmethod
+    def log_evaluate_word_pairs(pearson: Any, spearman: Any, oov: float, pairs: object) -> None:
+        """Log the result of evaluate_word_pairs; `oov` is the percentage of pairs with an unknown word."""
+        log.info("%s: Pearson's correlation %.4f, Spearman's %.4f", pairs, pearson[0], spearman[0])
+        log.info("%s: %.1f%% of the pairs have an unknown word", pairs, oov)
+
     # -- files --------------------------------------------------------------------------------------
 
     def to_vector_file(self) -> VectorFile:
-        """Return the content of a native file: keys, vectors, counts, and what `attributes.pack` can store.
+        """Return the content of a native file: keys, vectors, counts, and what `files.pack` can store.
 
         Sparse matrices and other objects with a vector per row become arrays.
         """
-        words, tensors = vector_files.keys_to_words(self.index_to_key)
+        words, tensors = files.keys_to_words(self.index_to_key)
         complete = self._complete_attributes()
         for name in self.expandos.keys() - complete.keys():
-            attributes.warn_not_saved(f"the attribute {name}: {len(self.expandos[name])} values for {len(self)} keys")
+            files.warn_not_saved(f"the attribute {name}: {len(self.expandos[name])} values for {len(self)} keys")
         saved = {name: complete[name] for name in complete.keys() - {"count", *TREE_ATTRIBUTES}}
-        tensors |= attributes.pack(KEY_ATTRIBUTES, saved)
-        tensors |= attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(self, vars(KeyedVectors(1))))
-        vectors = vector_files.as_matrix(self.vectors, words)
+        tensors |= files.pack(KEY_ATTRIBUTES, saved)
+        tensors |= files.pack(USER_ATTRIBUTES, files.user_attributes(self, vars(KeyedVectors(1))))
+        vectors = files.as_matrix(self.vectors, words)
         counts = complete.get("count")
         return VectorFile(words, vectors, None if counts is None else counts.astype(np.int64), tensors)
 
@@ -510,7 +611,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         gensim cannot open the file: for gensim, use save_word2vec_format.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname_or_handle))
-        vector_files.write(fname_or_handle, self.to_vector_file())
+        files.write(fname_or_handle, self.to_vector_file())
 
     @classmethod
     def load(cls, fname: PathLike, mmap: str | None = None) -> Any:
@@ -519,7 +620,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         Returns:
             An object of the class that was saved: a Word2Vec, for instance, if the file holds a Word2Vec.
         """
-        content = vector_files.read(fname, mmap is not None)
+        content = files.read(fname, mmap is not None)
         header = content.header
         kind = header.gensim.kind if header.gensim else ""
         if not header.gensim and header.subwords and not header.ngram_offset:
@@ -533,17 +634,16 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         KeyedVectors.__init__(vectors, content.vectors.shape[1])  # the constructor of a subclass may require arguments
         dtype = np.float16 if content.vectors.dtype == np.float16 else np.float32
         vectors.vectors = np.asarray(content.vectors, dtype)
-        vectors._set_keys(vector_files.words_to_keys(path, content))
+        vectors._set_keys(files.words_to_keys(path, content))
         vectors.next_index = len(vectors)
-        for name, value in attributes.unpack(path, KEY_ATTRIBUTES, content.tensors).items():
+        for name, value in files.unpack(path, KEY_ATTRIBUTES, content.tensors).items():
             objects = value if isinstance(value, list) else ()
             vectors.expandos[name] = value if isinstance(value, np.ndarray) else np.fromiter(objects, object)
         if content.counts is not None:
             vectors.expandos["count"] = content.counts
         if any(array.shape[:1] != (len(vectors),) for array in vectors.expandos.values()):
             raise W2VError(f"{path}: damaged: its attributes do not fit its keys")
-        user_attributes = attributes.unpack(path, USER_ATTRIBUTES, content.tensors)
-        attributes.restore(vectors, vars(KeyedVectors(1)), user_attributes)
+        vars(vectors).update(files.unpack(path, USER_ATTRIBUTES, content.tensors))
         return vectors
 
     def save_word2vec_format(
@@ -572,7 +672,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
         total = len(self) if total_vec is None else total_vec
         vectors = np.stack([self.get_vector(name) for name in names]) if names else self.vectors
         keys = [f"{prefix}{name}" for name in names]
-        vector_files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
+        files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
 
     @classmethod
     def load_word2vec_format(
@@ -601,7 +701,7 @@ class KeyedVectors(EvaluationMethods, utils.SaveLoad):
             ValueError: The file has other damage.
         """
         log.info("loading projection weights from %s", fname)
-        vectors = cls._from_file(fname, vector_files.read_word2vec(fname, encoding, unicode_errors, limit or None))
+        vectors = cls._from_file(fname, files.read_word2vec(fname, encoding, unicode_errors, limit or None))
         vectors.vectors = vectors.vectors.astype(datatype, copy=False)
         counts = np.arange(len(vectors), 0, -1)  # the counts are unknown: these keep the order, most frequent first
         if fvocab is not None:
@@ -665,10 +765,7 @@ def pseudorandom_weak_vector(size: int, seed_string: str | None = None, hashfxn:
 
 
 def prep_vectors(
-    target_shape: tuple[int, int],
-    prior_vectors: Floats | None = None,
-    seed: int | None = 0,
-    dtype: DTypeLike = REAL,
+    target_shape: tuple[int, int], prior_vectors: Floats | None = None, seed: int | None = 0, dtype: DTypeLike = REAL
 ) -> Floats:
     """Return the prior vectors, extended to `target_shape` by vectors with uniform values in ±1 / D."""
     prior = np.zeros((0, target_shape[1]), dtype) if prior_vectors is None else prior_vectors

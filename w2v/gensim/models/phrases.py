@@ -10,13 +10,15 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar, TypedDict, get_type_hints
+from typing import Any, BinaryIO, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
-from w2v.gensim import phrase_pickles, utils
+from w2v.formats import pickles
+from w2v.formats.pickles import DictItems, GlobalName, PickledObject
+from w2v.gensim import utils
 from w2v.system.files import PICKLE, PathLike, open_regular, translate_os_errors
 from w2v.system.schema import Count, Integer, Number, convert, decode, encode
 from w2v.text import phrases as core
@@ -85,26 +87,11 @@ def _find_scorer(fname: PathLike, name: str) -> Scorer:
     return found
 
 
-class Fields(TypedDict):
-    """The fields of a phrases file, besides the name of the class."""
-
-    min_count: Number
-    threshold: Number
-    delimiter: str
-    scoring: str
-    connector_words: list[str]
-
-
-class FrozenFields(Fields):
-    phrasegrams: dict[str, Number]
-
-
-class PhrasesFields(Fields):
-    max_vocab_size: Number
-    progress_per: Integer
-    min_reduce: Integer
-    corpus_word_count: Count
-    vocab: dict[str, Count]
+# The types of the fields of a phrases file, besides the name of the class.
+FIELDS = {"min_count": Number, "threshold": Number, "delimiter": str, "scoring": str, "connector_words": list[str]}
+FROZEN_FIELDS: dict[str, Any] = FIELDS | {"phrasegrams": dict[str, Number]}
+PHRASES_FIELDS: dict[str, Any] = FIELDS | {"max_vocab_size": Number, "progress_per": Integer, "min_reduce": Integer}
+PHRASES_FIELDS |= {"corpus_word_count": Count, "vocab": dict[str, Count]}
 
 
 class TransformedCorpus:
@@ -127,7 +114,8 @@ class TransformedCorpus:
 class PhrasesTransformation(utils.SaveLoad):
     """The base of Phrases and FrozenPhrases, which define how `score_candidate` scores a phrase."""
 
-    kinds: ClassVar[dict[str, Any]] = {}  # by class name: Phrases and FrozenPhrases, and the fields of their files
+    _kind: ClassVar[str]  # the name of the class in its files
+    _fields: ClassVar[dict[str, Any]]  # the types of the fields of its files
     delimiter: str
     threshold: float
     scoring: Scorer
@@ -138,12 +126,6 @@ class PhrasesTransformation(utils.SaveLoad):
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
         """Return the phrase from `word_a` to `word_b` and its score, or (None, None) if they are not a phrase."""
         raise NotImplementedError
-
-    def _phrase(self, word_a: str, word_b: str, in_between: Sequence[str]) -> str:
-        """Return the words from `word_a` to `word_b`, joined."""
-        if in_between:
-            return self.delimiter.join([word_a, *in_between, word_b])
-        return f"{word_a}{self.delimiter}{word_b}"
 
     def analyze_sentence(self, sentence: Iterable[str]) -> Iterator[ScoredToken]:
         """Yield the tokens of a sentence with phrases joined. A phrase does not begin or end with a connector word."""
@@ -193,8 +175,7 @@ class PhrasesTransformation(utils.SaveLoad):
         for sentence in sentences:
             scores: dict[int, float] = {}
             tokens = self._join(sentence, scores)
-            for position, score in scores.items():
-                found[tokens[position]] = score
+            found |= {tokens[position]: score for position, score in scores.items()}
         return found
 
     def save(self, fname_or_handle: PathLike | BinaryIO, **_: Any) -> None:
@@ -203,11 +184,8 @@ class PhrasesTransformation(utils.SaveLoad):
         For a scorer of your own, the file has only its name: import the module that defines it before `load`.
         """
         scorer_name = next(name for name, scorer in _SCORERS.items() if scorer == self.scoring)
-        class_name, fields = next(
-            (name, fields) for name, (class_, fields) in self.kinds.items() if isinstance(self, class_)
-        )
-        content = {field: getattr(self, field) for field in get_type_hints(fields)}
-        content |= {"class": class_name, "scoring": scorer_name, "connector_words": sorted(self.connector_words)}
+        content = {field: getattr(self, field) for field in self._fields}
+        content |= {"class": self._kind, "scoring": scorer_name, "connector_words": sorted(self.connector_words)}
         with utils.gensim_exceptions(str(fname_or_handle)), utils.open_output(fname_or_handle) as file:
             file.write(encode(content, fname_or_handle).encode())
 
@@ -223,9 +201,10 @@ class PhrasesTransformation(utils.SaveLoad):
                 saved = file.read()
             try:
                 is_pickle = re.match(PICKLE, saved)
-                content = phrase_pickles.read(path) if is_pickle else decode(dict[str, Any], saved, path)
-                class_, schema = cls.kinds[content["class"]]
-                fields = convert(schema, content, path)
+                content = _read_pickle(path) if is_pickle else decode(dict[str, Any], saved, path)
+                class_: Any = {"Phrases": Phrases, "FrozenPhrases": FrozenPhrases}[content["class"]]
+                schema = TypedDict("schema", class_._fields)  # type: ignore[misc]
+                fields: dict[str, Any] = dict(convert(schema, content, path))
             except (W2VError, KeyError, TypeError) as error:
                 reason = one_line(error).removeprefix(f"{path}: ")
                 raise W2VError(f"{fname}: not a file of {cls.__name__}.save: {reason}") from error
@@ -244,6 +223,8 @@ class Phrases(PhrasesTransformation):
         vocab: The counts of words, and of pairs joined by the delimiter.
         corpus_word_count: The number of words counted.
     """
+
+    _kind, _fields = "Phrases", PHRASES_FIELDS
 
     def __init__(
         self,
@@ -331,26 +312,17 @@ class Phrases(PhrasesTransformation):
         """Return the score of a phrase that occurs `count` times, from the counts of its first and its last word."""
         if not (count_a and count_b):
             return NEGATIVE_INFINITY
+        numbers = count_a, count_b, count, len(self.vocab), self.min_count, self.corpus_word_count
         if isinstance(self.scoring, _Scorer):
-            return self.scoring(count_a, count_b, count, len(self.vocab), self.min_count, self.corpus_word_count)
-        return self.scoring(  # by name: the arguments of a scorer of the program may be in another order
-            worda_count=count_a,
-            wordb_count=count_b,
-            bigram_count=count,
-            len_vocab=len(self.vocab),
-            min_count=self.min_count,
-            corpus_word_count=self.corpus_word_count,
-        )
+            return self.scoring(*numbers)
+        # By name: the arguments of a scorer of the program may be in another order.
+        return self.scoring(**dict(zip(ARGUMENTS, numbers, strict=True)))
 
     def export_phrases(self) -> dict[str, float]:
         """Return all counted phrases with a score above the threshold, and their scores."""
         count_of, scoring = self.vocab.get, self.scoring
         phrases: list[str] = []
-        counts: tuple[list[int], list[int], list[int]] = (
-            [],
-            [],
-            [],
-        )  # of the first and the last words, and the phrases
+        counts: list[list[int]] = [[], [], []]  # of the first and the last words, and of the phrases
         for token, count in self.vocab.items():
             first, delimiter, rest = token.partition(self.delimiter)
             if delimiter:
@@ -373,6 +345,8 @@ class Phrases(PhrasesTransformation):
 class FrozenPhrases(PhrasesTransformation):
     """The phrases of a Phrases object without its counts. It is smaller and faster, but cannot learn more phrases."""
 
+    _kind, _fields = "FrozenPhrases", FROZEN_FIELDS
+
     def __init__(self, phrases_model: Phrases) -> None:
         super().__init__(phrases_model.connector_words)
         self.threshold, self.min_count = phrases_model.threshold, phrases_model.min_count
@@ -386,10 +360,76 @@ class FrozenPhrases(PhrasesTransformation):
         )
 
     def score_candidate(self, word_a: str, word_b: str, in_between: Sequence[str]) -> tuple[str | None, float | None]:
-        phrase = self._phrase(word_a, word_b, in_between)
+        between = self.delimiter.join(["", *in_between, ""]) if in_between else self.delimiter
+        phrase = f"{word_a}{between}{word_b}"
         score = self.phrasegrams.get(phrase, NEGATIVE_INFINITY)
         return (phrase, score) if score > self.threshold else (None, None)
 
 
 Phraser = FrozenPhrases
-PhrasesTransformation.kinds.update(Phrases=(Phrases, PhrasesFields), FrozenPhrases=(FrozenPhrases, FrozenFields))
+
+
+# -- the pickles of gensim 1 to 4, which are read as data -----------------------------------------------
+
+PICKLED_CLASSES = {"Phrases": "Phrases", "Phraser": "FrozenPhrases", "FrozenPhrases": "FrozenPhrases"}
+PICKLED_SCORERS = {"original_scorer": "default", "npmi_scorer": "npmi"}
+# The values of attributes that old files lack.
+DEFAULTS = {"max_vocab_size": 40_000_000, "progress_per": 10_000, "min_reduce": 1, "corpus_word_count": 0}
+NUMBERS = ("min_count", "threshold", *DEFAULTS)
+
+
+def _read_pickle(path: PathLike) -> dict[str, Any]:
+    """Return the fields of a Phrases or FrozenPhrases object, named as in the files that w2v.gensim saves.
+
+    Raises:
+        W2VError: The file is damaged, or holds something else.
+    """
+    root = pickles.read(path)
+    name = root.name.rpartition(".")[2] if isinstance(root, PickledObject) else type(root).__name__
+    if not isinstance(root, PickledObject) or name not in PICKLED_CLASSES:
+        raise W2VError(f"{path}: not phrases, but a pickle of {name:.60}")
+    saved = DEFAULTS | root.attributes()
+    fields: dict[str, Any] = {number: saved[number] for number in NUMBERS if number in saved}
+    fields |= {"class": PICKLED_CLASSES[name], "scoring": _scorer_name(saved.get("scoring"))}
+    try:
+        fields["delimiter"] = _text(saved.get("delimiter", "_"))
+        connectors: Any = saved.get("connector_words", saved.get("common_terms", []))
+        if isinstance(connectors, PickledObject):  # frozenset(list) in protocol 2
+            (connectors,) = connectors.arguments
+        fields["connector_words"] = sorted(map(_text, connectors))
+        if name == "Phrases":
+            fields["vocab"] = {_text(token): count for token, count in _items(saved.get("vocab"))}
+        else:
+            fields["phrasegrams"] = {
+                _phrase(words, fields["delimiter"]): score[-1] if isinstance(score, tuple) else score
+                for words, score in _items(saved.get("phrasegrams"))
+            }
+    except (TypeError, ValueError) as error:
+        raise W2VError(f"{path}: damaged: its phrases are not words and numbers") from error
+    return fields
+
+
+def _scorer_name(scoring: Any) -> str:
+    """Return the name of a scorer: "default" and "npmi" for gensim's own, "module:function" for others."""
+    if isinstance(scoring, GlobalName):
+        module, _, function = scoring.rpartition(".")
+        return PICKLED_SCORERS.get(function, function) if module == "gensim.models.phrases" else f"{module}:{function}"
+    return "default" if scoring is None else str(scoring)[:60]
+
+
+def _items(items: Any) -> Iterator[tuple[Any, Any]]:
+    if not isinstance(items, DictItems):
+        raise TypeError("not a dictionary")
+    return zip(items[::2], items[1::2], strict=True)
+
+
+def _phrase(words: Any, delimiter: str) -> str:
+    """Return a phrase. gensim 3 stores a tuple of its words, with the count and the score as value."""
+    return delimiter.join(map(_text, words)) if isinstance(words, tuple) else _text(words)
+
+
+def _text(value: Any) -> str:
+    """Return a word. gensim 3 stores words as UTF-8."""
+    if not isinstance(value, str | bytes):
+        raise TypeError("not a word")
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -8,45 +8,71 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from types import GeneratorType
+from typing import Any, BinaryIO, ClassVar, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.formats.vector_file import VectorFile
-from w2v.gensim import model_file, utils, vector_files
+from w2v.errors import Diverged, NothingToTrain, W2VError, text_warnings_to
+from w2v.formats.header import GensimObject
+from w2v.formats.vector_file import WORD_VIEW, Array, VectorFile
+from w2v.gensim import files, utils
+from w2v.gensim import sentences as texts
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
-from w2v.gensim.sentences import (
-    MAX_WORDS_IN_BATCH,
-    BrownCorpus,
-    LineSentence,
-    PathLineSentences,
-    Sentences,
-    Text8Corpus,
-    files_of,
-)
-from w2v.gensim.training import JobSentences, NumberedSentences, ProgressLog, Trainable
-from w2v.gensim.vocabulary import count_files, count_sentences, effect_on_vocabulary, effective_min_count
-from w2v.losses.registry import Settings
+from w2v.gensim.sentences import BrownCorpus, LineSentence, PathLineSentences, Sentences, Text8Corpus
+from w2v.losses.registry import Settings, loss_for
 from w2v.losses.tree import Tree
 from w2v.options import checked_value
-from w2v.progress import Report
+from w2v.progress import Progress, Report
 from w2v.system.files import PathLike, temporary_folder
-from w2v.training.model import View
+from w2v.system.schema import Count, Integer, Number, convert
+from w2v.text.text_checks import TYPES, FirstWords, size_advice
+from w2v.text.vocabulary import Vocabulary
+from w2v.training.model import HasVectors, Model, View
+from w2v.training.train import train
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 
 log = logging.getLogger("gensim.models.word2vec")
+own_log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and users must see these messages
 
 CUM_TABLE_DOMAIN = 2**31 - 1
 BYTES_PER_WORD = 500, 700  # gensim's estimate of memory for a word, without and with its path in the Huffman tree
 FAST_VERSION = CORPUSFILE_VERSION = 1  # tells programs, as in gensim, that compiled code trains the model
+OUTPUT_LAYERS = "syn1", "syn1neg"
+DIVERGED_FACTOR = 0.25  # on the learning rate of a run that has diverged
+LOWEST_SHARE = 1e-4  # of the learning rate
+# Private methods of gensim's class that subclasses override, but that this class would never call.
+UNSUPPORTED_OVERRIDES = (
+    "_do_train_epoch", "_train_epoch", "_worker_loop", "_job_producer", "_get_next_alpha", "_raw_word_count",
+)  # fmt: skip
 
 
-class Word2Vec(Trainable):
+# The attributes of a model that its file stores in addition to the arrays. gensim's files may lack some.
+ATTRIBUTE_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("vector_size", "window", "epochs", "corpus_count", "corpus_total_words"), Count),
+    **dict.fromkeys(("workers", "sg", "hs", "negative", "cbow_mean", "null_word", "sorted_vocab"), Integer),
+    **dict.fromkeys(("train_count", "batch_words"), Integer),
+    **dict.fromkeys(("seed", "max_vocab_size", "max_final_vocab"), Integer | None),
+    **dict.fromkeys(("min_count", "effective_min_count", "sample"), Number),
+    **dict.fromkeys(("alpha", "min_alpha", "min_alpha_yet_reached", "ns_exponent"), float),
+    **dict.fromkeys(("total_train_time", "running_training_loss"), float),
+    **dict.fromkeys(("compute_loss", "shrink_windows"), bool),
+    "comment": Any,
+}
+StoredAttributes = TypedDict("StoredAttributes", ATTRIBUTE_TYPES, total=False)  # type: ignore[misc]
+MODEL_CLASSES = ("Word2Vec", "FastText", "Doc2Vec")
+USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
+LOCKS = "vectors_lockf"
+OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
+
+
+class Word2Vec(HasVectors, utils.SaveLoad):
     """A word2vec model with gensim 4's interface, trained by w2v.
 
     Attributes:
@@ -56,7 +82,15 @@ class Word2Vec(Trainable):
         random: The random generator that chooses the seed of each run if `seed` is None.
     """
 
+    wv: KeyedVectors
+    syn1: NDArray[np.float32]
+    syn1neg: NDArray[np.float32]
     _cum_table_domain = CUM_TABLE_DOMAIN
+    _cache: str | None = None  # the folder that stores the ids of a text
+    _kind: ClassVar = "Word2Vec"  # the name of the class in its files
+    _job_sentences: list[Any]  # the sentences of the last call of _do_train_job
+    _batches = math.inf  # the number of batches into which gensim would divide an epoch
+    _warned = False  # whether training has warned of an unsuitable text: it does so once per model
 
     def __init__(
         self,
@@ -65,7 +99,7 @@ class Word2Vec(Trainable):
         vector_size: int = 100,
         alpha: float = 0.025,
         window: int = 5,
-        min_count: int = 5,
+        min_count: float = 5,
         max_vocab_size: int | None = None,
         sample: float | None = 1e-3,
         seed: int | None = 1,
@@ -81,7 +115,7 @@ class Word2Vec(Trainable):
         null_word: int = 0,
         trim_rule: utils.TrimRule | None = None,
         sorted_vocab: int = 1,
-        batch_words: int = MAX_WORDS_IN_BATCH,
+        batch_words: int = texts.MAX_WORDS_IN_BATCH,
         compute_loss: bool = False,
         callbacks: Iterable[CallbackAny2Vec] = (),
         comment: str | None = None,
@@ -115,25 +149,16 @@ class Word2Vec(Trainable):
         self.random = np.random.RandomState(seed)
         self.load = utils.refuse_load_of_model  # type: ignore[method-assign, assignment]
         if sentences is not None or corpus_file is not None:
-            self._build_and_train(sentences, corpus_file, trim_rule, callbacks)
+            self._check_corpus(sentences, corpus_file, passes=self.epochs + 1)
+            with self._id_cache():
+                self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
+                totals = self.corpus_count, self.corpus_total_words
+                self.train(
+                    sentences, corpus_file, *totals, self.epochs, compute_loss=self.compute_loss, callbacks=callbacks
+                )
         elif trim_rule is not None or callbacks:
             log.warning("trim_rule and callbacks have no effect here: give them to build_vocab and train")
         self.add_lifecycle_event("created", params=str(self))
-
-    def _build_and_train(
-        self,
-        sentences: Sentences | None,
-        corpus_file: PathLike | None,
-        trim_rule: utils.TrimRule | None,
-        callbacks: Iterable[CallbackAny2Vec],
-    ) -> None:
-        self._check_corpus(sentences, corpus_file, passes=self.epochs + 1)
-        with self._id_cache():
-            self.build_vocab(sentences, corpus_file, trim_rule=trim_rule)
-            totals = self.corpus_count, self.corpus_total_words
-            self.train(
-                sentences, corpus_file, *totals, self.epochs, compute_loss=self.compute_loss, callbacks=callbacks
-            )
 
     def _new_vectors(self) -> KeyedVectors:
         return KeyedVectors(self.vector_size)
@@ -192,12 +217,12 @@ class Word2Vec(Trainable):
         """Count the words into raw_vocab. Return the numbers of words and sentences."""
         self._check_corpus(corpus_iterable, corpus_file)
         log.info("collecting all words and their counts")
-        files = files_of(corpus_iterable, corpus_file)
-        if files is None:
+        paths = texts.files_of(corpus_iterable, corpus_file)
+        if paths is None:
             assert corpus_iterable is not None
-            counts = count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
+            counts = texts.count_sentences(corpus_iterable, self.max_vocab_size, trim_rule, progress_per)
         else:
-            counts = count_files(files, self.max_vocab_size, self._cache, max(1, workers or self.workers))
+            counts = texts.count_files(paths, self.max_vocab_size, self._cache, max(1, workers or self.workers))
         self.raw_vocab, words, n_sentences = counts
         log.info(
             "collected %d word types from a corpus of %d raw words and %d sentences",
@@ -223,7 +248,10 @@ class Word2Vec(Trainable):
         min_count, sample = min_count or self.min_count, sample or self.sample
         if sample < 0:
             raise ValueError(f"sample {sample}: it must be 0 or higher")
-        lowest = self.effective_min_count = effective_min_count(raw, min_count, self.max_final_vocab)
+        lowest = min_count
+        if self.max_final_vocab is not None and self.max_final_vocab < len(raw):
+            lowest = max(sorted(raw.values(), reverse=True)[self.max_final_vocab] + 1, min_count)
+        self.effective_min_count = lowest
         kept = [word for word, count in raw.items() if utils.keep_vocab_item(word, count, lowest, trim_rule)]
         log.info("Updating model with new vocabulary" if update else "Creating a fresh vocabulary")
         report = effect_on_vocabulary(len(raw), [raw[word] for word in kept], sample)
@@ -323,6 +351,46 @@ class Word2Vec(Trainable):
         self.corpus_count = other_model.corpus_count
         self.init_weights()
 
+    # -- the matrices -------------------------------------------------------------------------------
+
+    def _layers(self) -> list[tuple[str, int]]:
+        """Return the names of the output layers, and whether each is used."""
+        return list(zip(OUTPUT_LAYERS, (self.hs, self.negative), strict=True))
+
+    def prepare_weights(self, update: bool = False) -> None:
+        if update:
+            self.update_weights()
+        else:
+            self.init_weights()
+
+    def init_weights(self) -> None:
+        """Initialise the vectors randomly and the output rows with 0."""
+        log.info("resetting layer weights")
+        self.wv.vectors = self.wv.vectors[:0]
+        self.wv.resize_vectors(self.seed)
+        self.wv.vectors_lockf = np.ones(1, np.float32)
+        self._resize_outputs(keep=0)
+
+    def update_weights(self) -> None:
+        """Add vectors and output rows for the words that the last build_vocab added."""
+        log.info("updating layer weights")
+        known = len(self.wv.vectors)
+        if not known:
+            raise RuntimeError(
+                "You cannot do an online vocabulary-update of a model which has no prior vocabulary. First build the "
+                "vocabulary of your model with a corpus before doing an online update."
+            )
+        self.wv.resize_vectors(self.seed)
+        self._resize_outputs(keep=known)
+
+    def _resize_outputs(self, keep: int) -> None:
+        for name, used in self._layers():
+            if used:
+                rows = np.zeros((len(self.wv), self.vector_size), np.float32)
+                if keep:
+                    rows[:keep] = getattr(self, name)
+                setattr(self, name, rows)
+
     # -- training -----------------------------------------------------------------------------------
 
     def train(
@@ -365,15 +433,22 @@ class Word2Vec(Trainable):
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
         callbacks = list(callbacks)
         losses = [name for name, used in (("hs", self.hs), ("ns", self.negative)) if used]
-        overrides_job, locked = self._overrides_train_job, bool((self.wv.vectors_lockf != 1).any())
+        overrides_job = type(self)._do_train_job is not Word2Vec._do_train_job
+        locked = bool((self.wv.vectors_lockf != 1).any())
         reads_each_epoch = overrides_job or isinstance(corpus_iterable, Iterator)
         by_epoch = bool(callbacks) or len(losses) > 1 or reads_each_epoch or locked
         spans = list(itertools.pairwise(range(epochs + 1))) if by_epoch else [(0, epochs)]
-        jobs = JobSentences(corpus_iterable, self) if overrides_job and corpus_iterable is not None else None
+        jobs = None
+        if overrides_job and corpus_iterable is not None:
+            jobs = texts.JobSentences(corpus_iterable, self.batch_words, self._call_train_job)
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
         self._batches = (jobs.count() if jobs else total_words or estimated_words) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
-        text = files_of(sentences, corpus_file) or NumberedSentences(() if sentences is None else sentences, self.wv)
+        text: list[Path] | texts.NumberedSentences | None = texts.files_of(sentences, corpus_file)
+        if text is None:
+            # In gensim, any object can be a word, so w2v trains row numbers; n-grams need the letters of the words.
+            names = {word: word if self.wv.subwords else str(row) for word, row in self.wv.key_to_index.items()}
+            text = texts.NumberedSentences(() if sentences is None else sentences, names)
         self.add_lifecycle_event(
             "train",
             msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
@@ -397,7 +472,7 @@ class Word2Vec(Trainable):
 
     def _train_spans(
         self,
-        text: list[Path] | NumberedSentences,
+        text: list[Path] | texts.NumberedSentences,
         losses: list[str],
         spans: list[tuple[int, int]],
         callbacks: list[CallbackAny2Vec],
@@ -415,7 +490,7 @@ class Word2Vec(Trainable):
         trained = read = 0
         at_end = False  # whether the sentences are an iterator that an epoch has found at its end
         with self._id_cache() if use_cache and len(spans) * len(losses) > 1 else nullcontext() as folder:
-            if folder and isinstance(text, NumberedSentences):
+            if folder and isinstance(text, texts.NumberedSentences):
                 text.write(folder / "rows")
             for start, end in spans:
                 _call_callbacks(callbacks, "on_epoch_begin", self)
@@ -424,11 +499,11 @@ class Word2Vec(Trainable):
                     log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
                 else:
                     with tempfile.TemporaryDirectory(dir=temporary_folder()) as span_folder:
-                        if not use_cache and isinstance(text, NumberedSentences):
+                        if not use_cache and isinstance(text, texts.NumberedSentences):
                             text.write(Path(span_folder) / "rows")  # for each loss, and for a second try
                         for loss in losses:
                             trained_in_span, read_in_span = self._run(loss, text, start, end, progress)
-                    at_end = isinstance(text, NumberedSentences) and text.is_at_end
+                    at_end = isinstance(text, texts.NumberedSentences) and text.is_at_end
                 # All losses train the same words, so count the words of the last loss only.
                 trained, read = trained + trained_in_span, read + read_in_span
                 for epoch in range(start, end):
@@ -438,7 +513,7 @@ class Word2Vec(Trainable):
                 self.min_alpha_yet_reached = self._alpha_at(end)
                 _call_callbacks(callbacks, "on_epoch_end", self)
         if not read:
-            logging.getLogger("w2v").warning(
+            own_log.warning(
                 "nothing was trained: the text is empty, or an iterator that has been read before; give a list"
             )
         return trained, read
@@ -446,6 +521,224 @@ class Word2Vec(Trainable):
     def get_latest_training_loss(self) -> float:
         """Return the sum of the losses of all predictions in the last call of `train` with compute_loss."""
         return self.running_training_loss
+
+    # -- the settings -------------------------------------------------------------------------------
+
+    def _alpha_at(self, epoch: int) -> float:
+        """Return the learning rate after `epoch` epochs, so that training ends with the same rate as in gensim.
+
+        gensim lowers the rate between batches only, so its last batch still has a rate above min_alpha.
+        """
+        start, batches = max(self.alpha, self.min_alpha), self.epochs * max(1, self._batches)
+        return start + (self.min_alpha - start) * (1 - 1 / batches) * epoch / self.epochs
+
+    def _rows_by_count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of the words, the most frequent first, and their counts, at least 1: int64 (V,) each."""
+        counts = np.maximum(1, self.wv.expandos["count"])
+        rows = np.argsort(-counts, kind="stable")
+        return rows, counts[rows]
+
+    def _model(
+        self, loss: str, numbers_as_words: bool = True, start: int = 0, end: int = 1, share: float = 1.0
+    ) -> tuple[View, NDArray[np.int64]]:
+        """Return a w2v model that trains one loss in the epochs from `start` to `end`, without `end` itself.
+
+        Args:
+            numbers_as_words: Use row numbers in `wv` as words, because in gensim any object can be a word. Ignored with
+                subwords, which need the letters of the words.
+            share: The factor on the learning rate.
+
+        Returns:
+            The model, with a vocabulary sorted by count, and the row in `wv` of each of its words, (V,).
+        """
+        wv, subwords = self.wv, self.wv.subwords
+        rows, counts = self._rows_by_count()
+        numbers_as_words = numbers_as_words and not subwords
+        words = list(map(str, rows.tolist())) if numbers_as_words else [wv.index_to_key[row] for row in rows.tolist()]
+        vocabulary = Vocabulary(words, counts)
+        options: dict[str, Any] = {"negative": self.negative, "ns_exponent": self.ns_exponent} if loss == "ns" else {}
+        if subwords:
+            options |= {"subwords": (subwords.shortest, subwords.longest), "buckets": subwords.buckets}
+        seed = int(self.random.randint(1 << 31)) if self.seed is None else self.seed
+        settings = Settings(
+            model="skipgram" if self.sg else "cbow",
+            loss=loss,
+            vector_size=self.vector_size,
+            window=self.window,
+            shrink_windows=self.shrink_windows,
+            min_count=0,
+            sample=sample_as_share(self.sample, vocabulary.tokens),
+            epochs=end - start,
+            alpha=self._alpha_at(start) * share,
+            min_alpha=self._alpha_at(end) * share,
+            seed=seed + 1_000_003 * self.train_count + start,  # each call of train and each epoch has its own
+            workers=max(1, math.ceil(min(self.workers, self._batches))),  # in gensim, one thread trains a batch
+            **options,
+        )
+        inputs = wv.vectors[rows] * np.float32(self._vector_scale)
+        outputs = self.syn1[:-1] if loss == "hs" else self.syn1neg[rows]
+        return View(settings, vocabulary, inputs, outputs, loss_for(settings, vocabulary), ngrams=wv.ngrams), rows
+
+    @property
+    def _vector_scale(self) -> float:
+        """The factor from vectors in `wv` to w2v's vectors. It differs from 1 only with cbow_mean=0.
+
+        With cbow_mean=0, gensim predicts from the sum of the n context vectors, and adds 1/n of the gradient to each.
+        w2v predicts from the mean. If every window had n words, w2v would train the same as gensim with vectors
+        that are n times as long. The factor uses the mean of 1/n over the window sizes.
+        """
+        if self.sg or self.cbow_mean:
+            return 1.0
+        sizes = np.arange(1, self.window + 1) if self.shrink_windows else np.array([self.window])
+        return float(1 / np.mean(1 / (2 * sizes)))
+
+    # -- a run --------------------------------------------------------------------------------------
+
+    def _run(
+        self, loss: str, text: list[Path] | texts.NumberedSentences, start: int, end: int, progress: Report | None
+    ) -> tuple[int, int]:
+        """Train one loss on files or sentences in the epochs from `start` to `end`, without `end` itself.
+
+        Returns:
+            The number of words trained, as expected after subsampling, and the number of words read.
+        """
+        sentences = text if isinstance(text, texts.NumberedSentences) else None
+        source = text if sentences is None else sentences.file or sentences
+        warned, self._warned = self._warned, True
+        # w2v sees row numbers instead of the words of sentences, so that its advice would be wrong.
+        report = log.warning if not (warned or sentences) else log.debug
+        trained: View | None = None
+        share = 1.0  # of the learning rate
+        while trained is None:
+            model, rows = self._model(loss, sentences is not None, start, end, share)
+            try:
+                with text_warnings_to(report):
+                    result = train(
+                        source,
+                        continue_from=Model({WORD_VIEW: model}),
+                        alpha=model.settings.alpha,
+                        min_alpha=model.settings.min_alpha,
+                        cache=self._cache,
+                        progress=progress,
+                    )
+                    trained = result.views[WORD_VIEW]
+            except NothingToTrain as error:
+                if sentences and not sentences.words:
+                    log.warning("EPOCH %d: supplied example count (0) did not equal expected count", start)
+                else:
+                    # Log only the text: a record with the error would keep the memory-mapped ids.
+                    own_log.warning("%s", str(error))
+                break
+            except Diverged as error:  # gensim goes on, because it skips updates with large scores
+                share *= DIVERGED_FACTOR
+                if share < LOWEST_SHARE:
+                    raise
+                own_log.warning("%s; trying again with %g", str(error), share * self._alpha_at(start))
+        if sentences and not warned:
+            words = FirstWords(list(map(str, self.wv.index_to_key[:TYPES])), self.wv.expandos["count"][:TYPES])
+            if line := size_advice(words, sentences.words, None):
+                log.warning("%s", line)
+        if trained is None:
+            return 0, sentences.words * (end - start) if sentences else 0
+        self._copy_results(loss, trained, model, rows)
+        keep_probabilities = model.vocabulary.keep_probabilities(model.settings.sample)
+        kept_share = float(keep_probabilities @ model.vocabulary.counts) / model.vocabulary.tokens
+        read = sentences.words if sentences else int(trained.metrics["tokens_read"])
+        return round(trained.metrics["tokens_trained"] * kept_share), read * (end - start)
+
+    def _copy_results(self, loss: str, trained: View, initial_model: View, rows: NDArray[np.int64]) -> None:
+        """Copy the matrices and the loss of a run into this object.
+
+        Args:
+            initial_model: The model at the start of the run.
+            rows: The row in `wv` of each of its words.
+        """
+        wv = self.wv
+        inputs = np.asarray(trained.inputs, np.float32)
+        locks = wv.vectors_lockf[rows if len(wv.vectors_lockf) > 1 else slice(None), None]
+        if (locks != 1).any():
+            inputs = initial_model.inputs + locks * (inputs - initial_model.inputs)
+        wv.vectors = _replace_rows(wv.vectors, rows, inputs / np.float32(self._vector_scale))
+        if trained.ngrams:
+            wv.ngrams = trained.ngrams
+        if loss == "hs":
+            self.syn1 = _replace_rows(self.syn1, slice(len(wv) - 1), trained.outputs)
+        else:
+            self.syn1neg = _replace_rows(self.syn1neg, rows, trained.outputs)
+        if self.compute_loss:
+            means, counts = trained.metrics["loss"], trained.metrics["predictions"]
+            self.running_training_loss += sum(mean * n for mean, n in zip(means, counts, strict=True) if n)
+
+    def _call_train_job(self, batch: list[Any]) -> list[Any]:
+        """Return the sentences that _do_train_job makes from a batch."""
+        self._job_sentences = []
+        self._do_train_job(batch, self.alpha, None)
+        return self._job_sentences
+
+    def _do_train_job(self, sentences: list[Any], alpha: float, inits: Any) -> tuple[int, int]:
+        """Store a batch of sentences for training. A subclass can override this and pass on other sentences."""
+        self._job_sentences += sentences
+        words = sum(map(len, sentences))
+        return words, words
+
+    @contextmanager
+    def _id_cache(self) -> Iterator[Path]:
+        """Store the ids of a text for later runs, which then need not read it. Yield the temporary folder."""
+        previous = self._cache
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+            self._cache = previous or folder
+            try:
+                yield Path(folder)
+            finally:
+                self._cache = previous
+
+    # -- checks -------------------------------------------------------------------------------------
+
+    def _check_corpus(self, sentences: Any, file: PathLike | None, passes: int = 1) -> None:
+        if (sentences is None) == (file is None):
+            raise TypeError("give either sentences (corpus_iterable) or corpus_file")
+        if file is not None and not Path(file).is_file():
+            raise TypeError(f"corpus_file must be the path of a file, not {file!r}")
+        if sentences is not None and not isinstance(sentences, Iterable):
+            raise TypeError(f"sentences must be an iterable of lists of words, not {sentences!r}")
+        if isinstance(sentences, GeneratorType) and passes > 1:
+            raise TypeError(f"a generator cannot be read {passes} times: give a list, or an object with __iter__")
+
+    def _check_training(
+        self, alpha: float, epochs: int | None, total_examples: int | None, total_words: int | None
+    ) -> None:
+        if not self.hs and not self.negative:
+            raise ValueError("set hs=1 or negative above 0: without either, nothing is trained")
+        if self.hs and self.negative:
+            log.warning(
+                "Both hierarchical softmax and negative sampling are activated. This is probably a mistake: "
+                "set hs=0 or negative=0."
+            )
+        if alpha > self.min_alpha_yet_reached:
+            log.warning("Effective 'alpha' higher than previous training cycles")
+        if not self.wv.key_to_index:
+            raise RuntimeError("you must first build vocabulary before training the model")
+        if not len(self.wv.vectors):
+            raise RuntimeError("you must initialize vectors before training the model")
+        if total_words is None and total_examples is None:
+            raise ValueError("give total_examples or total_words, such as total_examples=model.corpus_count")
+        if not epochs or epochs < 0:
+            raise ValueError("give the number of epochs, such as epochs=model.epochs")
+        # A program may have replaced the words and vectors, but not the counts or output rows.
+        shape = len(self.wv), self.vector_size
+        arrays: dict[str, NDArray[Any]] = {"wv.vectors": self.wv.vectors}
+        arrays |= {name: getattr(self, name, np.empty((0, 0))) for name, used in self._layers() if used}
+        for name, array in arrays.items():
+            if array.shape != shape:
+                raise RuntimeError(f"{name} has shape {array.shape}, but the words of the model need {shape}")
+        if "count" not in self.wv._complete_attributes():
+            raise RuntimeError("the words of the model have no counts, which training needs: build_vocab counts them")
+        for name in UNSUPPORTED_OVERRIDES:
+            if hasattr(self, name):
+                raise NotImplementedError(
+                    f"{type(self).__name__}.{name} would not be called: of gensim's private methods, w2v calls only "
+                    "_do_train_job; train this class with gensim"
+                )
 
     # -- predicting ---------------------------------------------------------------------------------
 
@@ -520,7 +813,18 @@ class Word2Vec(Trainable):
         are arrays of numbers or JSON values. A warning names all others.
         """
         self.add_lifecycle_event("saving", fname_or_handle=str(fname))
-        vector_files.write(fname, model_file.content_of(self))
+        content = self.wv.to_vector_file()
+        arrays = {LOCKS: self.wv.vectors_lockf} | {name: getattr(self, name, None) for name in OUTPUT_LAYERS}
+        for key, array in arrays.items():
+            if array is not None and array.shape in _shapes(key, content.vectors):
+                content.tensors[key] = array
+            elif array is not None:
+                files.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
+        content.tensors.update(files.pack(USER_ATTRIBUTES, files.user_attributes(self, OWN_ATTRIBUTES)))
+        settings = {name: getattr(self, name) for name in ATTRIBUTE_TYPES}
+        settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
+        header = replace(content.header, gensim=GensimObject(self._kind, settings))
+        files.write(fname, replace(content, header=header))
         log.info("saved %s", fname)
 
     @classmethod
@@ -535,17 +839,35 @@ class Word2Vec(Trainable):
             W2VError: The file is damaged.
         """
         log.info("loading %s object from %s", cls.__name__, fname)
-        content = vector_files.read(fname, mmap is not None)
+        content = files.read(fname, mmap is not None)
         saved = content.header.gensim
-        if saved and saved.kind in model_file.MODEL_CLASSES and saved.kind != cls._kind:
+        if saved and saved.kind in MODEL_CLASSES and saved.kind != cls._kind:
             cls = KeyedVectors._classes.get(saved.kind, cls)
         return cls._from_file(fname, content)
 
     @classmethod
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
+        stored = content.header.gensim
+        if not stored or stored.kind not in MODEL_CLASSES:
+            raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
+        if stored.kind == "Doc2Vec":
+            own_log.warning("%s: a Doc2Vec model: its document vectors are left out", path)
+        settings = dict(stored.attributes)
+        for name, value in settings.items():
+            if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
+                settings[name] = int(value)
+        arrays = {name: content.tensors[name] for name in (LOCKS, *OUTPUT_LAYERS) if name in content.tensors}
+        for name, array in arrays.items():
+            if array.shape not in _shapes(name, content.vectors) or array.dtype != np.float32:
+                raise W2VError(f"{path}: damaged: its arrays do not fit together")
         model = cls.__new__(cls)
         Word2Vec.__init__(model)  # not cls(): the constructor of a subclass may require arguments
-        model_file.restore(model, path, content)
+        model.wv = type(model.wv)._from_file(path, content)
+        model.wv.vectors = model.wv.vectors.astype(np.float32, copy=False)
+        model.wv.vectors_lockf = arrays.pop(LOCKS, np.ones(1, np.float32))
+        vars(model).update(convert(StoredAttributes, settings, f"{path}: its settings"), **arrays)
+        model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
+        vars(model).update(files.unpack(path, USER_ATTRIBUTES, content.tensors))
         model.add_lifecycle_event("loaded", fname=str(path))
         return model
 
@@ -556,3 +878,57 @@ KeyedVectors._classes["Word2Vec"] = Word2Vec
 def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
     for callback in callbacks:
         getattr(callback, name)(model)
+
+
+class ProgressLog:
+    """A progress callback that logs at most once per `report_delay` seconds."""
+
+    def __init__(self, report_delay: float) -> None:
+        self.delay, self.last_time = report_delay, time.perf_counter()
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        if progress.phase == "train" and progress.total and now - self.last_time >= self.delay:
+            self.last_time = now
+            log.info(
+                "EPOCH %d - PROGRESS: at %.2f%% words, %.0f words/s",
+                (progress.epoch or 1) - 1, 100 * progress.done / progress.total, progress.rate or 0,
+            )  # fmt: skip
+
+
+def sample_as_share(sample: float, total: int) -> float:
+    """Convert gensim's `sample` to a share of the `total` words. A `sample` of 1 or more is a number of words."""
+    # The factor (3 + √5) / 2 is gensim's.
+    return sample if sample < 1 else min(1.0, int(sample * (3 + np.sqrt(5)) / 2) / max(1, total))
+
+
+def effect_on_vocabulary(distinct_words: int, kept_counts: list[int], sample: float) -> dict[str, int]:
+    """Return what gensim's prepare_vocab reports: how many words are kept and dropped, and what subsampling leaves.
+
+    Args:
+        distinct_words: The number of different words before min_count.
+        kept_counts: The counts of the words of the vocabulary.
+    """
+    counts = np.array(kept_counts, np.int64)
+    total = int(counts.sum())
+    threshold = sample_as_share(sample, total) * total or total
+    share = np.minimum(1, np.sqrt(threshold / counts) + threshold / counts)
+    return {
+        "drop_unique": distinct_words - len(kept_counts),
+        "retain_total": total,
+        "downsample_unique": int((share < 1).sum()),
+        "downsample_total": int((share * counts).sum()),
+        "num_retained_words": len(kept_counts),
+    }
+
+
+def _replace_rows(array: NDArray[Any], rows: Any, values: NDArray[Any]) -> NDArray[Any]:
+    """Replace rows of an array in place, or of a copy if the array is read-only. Return the changed array."""
+    array = array if array.flags.writeable else array.copy()
+    array[rows] = values
+    return array
+
+
+def _shapes(name: str, vectors: Array) -> list[tuple[int, ...]]:
+    """Return the shapes that the array `name` of a model with these vectors may have."""
+    return [(1,), (len(vectors),)] if name == LOCKS else [vectors.shape]

@@ -1,4 +1,7 @@
-"""Draw the path of a word through the models of several periods, among its nearest words."""
+"""Draw arrows between words: the path of a word through the models of several periods, and analogies.
+
+Pairs of words with the same relation have parallel offsets (Mikolov et al. 2013, figure 2).
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,22 @@ from typing import Any
 import numpy as np
 
 from w2v.errors import SettingsError, pluralise
+from w2v.evaluation.analogies import section_pairs
 from w2v.options import check_numbers
 from w2v.plotting.figure import COLOURS, MAX_TITLE, Picture, TextFormatter, map_axes
 from w2v.plotting.labels import place_labels
 from w2v.plotting.projection import Projection, project
+from w2v.plotting.words import PAIRS
 from w2v.progress import Report
+from w2v.system.files import PathLike
 from w2v.vectors.align import in_one_system
-from w2v.vectors.cosines import unit
+from w2v.vectors.cosines import Floats, unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 from w2v.vectors.unknown_words import UnknownWordError
 
 NEAREST = 8  # of the word, in each model
 RESTRICT_VOCAB = 20_000  # the nearest words are among this many most frequent words
-SPACE = 2.0  # area of a labelled point with its arrow, relative to a labelled point without one
+PATH_SPACE, PAIRS_SPACE = 2.0, 3.5  # area of a labelled point with its arrow, relative to one without an arrow
 
 
 def word_path(
@@ -64,19 +70,54 @@ def word_path(
     means = [np.mean([each[other] for each in aligned if each.is_known(other)], axis=0) for other in others]
     path = [each[word] for each in aligned]
     points = project(unit(np.array([*path, *means], np.float32)), method, seed, progress)
-
     labels = [f"{word} ({name})" for name in models] + list(map(str, others))  # keys may be numbers
-    title = title or str(word)
-    formatter = TextFormatter([*labels, title])
-    picture, axes = map_axes(points, SPACE)
-    formatter.set(axes.title, title, MAX_TITLE)
     steps = len(path)
-    colours = [COLOURS[3]] * steps + [COLOURS[0]] * len(others)
-    x, y = points.T
-    markers = axes.scatter(x, y, s=[30] * steps + [14] * len(others), c=colours, zorder=2)
-    arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": COLOURS[3], "linewidth": 1.2, "shrinkA": 3, "shrinkB": 3}
     lines = np.stack([points[: steps - 1], points[1:steps]], axis=1)
+    sizes, colours = [30] * steps + [14] * len(others), [COLOURS[3]] * steps + [COLOURS[0]] * len(others)
+    arrow = {"color": COLOURS[3], "linewidth": 1.2, "shrinkA": 3, "shrinkB": 3}
+    return _draw(points, labels, title or str(word), PATH_SPACE, sizes, colours, lines, **arrow)
+
+
+def analogy_map(
+    vectors: KeyedVectors,
+    section: str | None = None,
+    questions: PathLike | None = None,
+    *,
+    topn: int = PAIRS,
+    title: str = "",
+) -> Picture:
+    """Draw the first `topn` pairs of a section of a questions file as arrows from the first to the second word.
+
+    The axes are the first two principal components of the words' unit vectors.
+
+    Args:
+        section: The name of a section; see `section_pairs` for the default.
+        questions: A file of analogy questions; None for the bundled one.
+        title: The title; by default, the name of the section.
+
+    Raises:
+        SettingsError: `topn` is below 1.
+        W2VError: There is no such section, or it has no pair of known words.
+    """
+    check_numbers(topn=topn)
+    name, pairs = section_pairs(vectors, questions, section)
+    rows, ends = np.unique(pairs[:topn], return_inverse=True)
+    points = project(unit(vectors.vectors[rows]))
+    words = [vectors.index_to_key[row] for row in rows]
+    colours = np.where(np.isin(np.arange(len(rows)), ends[:, 0]), COLOURS[0], COLOURS[3]).tolist()
+    arrow = {"color": "#999999", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 2}
+    return _draw(points, words, title or name, PAIRS_SPACE, 14, colours, points[ends], **arrow)
+
+
+def _draw(
+    points: Floats, words: list[str], title: str, space: float, sizes: Any, colours: list[str], lines: Any, **arrow: Any
+) -> Picture:
+    """Draw labelled points (n, 2), and lines (m, 2, 2) as arrows."""
+    formatter = TextFormatter([*words, title])
+    picture, axes = map_axes(points, space)
+    formatter.set(axes.title, title, MAX_TITLE)
+    markers = axes.scatter(points[:, 0], points[:, 1], s=sizes, c=colours, zorder=2)
     for start, end in lines:
-        axes.annotate("", end, start, arrowprops=arrow, zorder=1)
-    place_labels(axes, points, labels, formatter, markers=markers, colours=colours, lines=lines, draw_all=True)
+        axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", **arrow}, zorder=1)
+    place_labels(axes, points, words, formatter, markers=markers, colours=colours, lines=lines, draw_all=True)
     return picture

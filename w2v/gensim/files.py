@@ -1,12 +1,14 @@
-"""Read and write keys and vectors: in w2v's native format, and in word2vec's formats with gensim's rules."""
+"""Read and write keys, vectors and attributes in w2v's native format, and in word2vec's formats with gensim's rules."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +22,10 @@ from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content,
 from w2v.gensim.utils import gensim_exceptions, unpacked
 from w2v.options import check_whole
 from w2v.system.files import PICKLE, Errors, PathLike, atomic_write_together
+from w2v.system.schema import decode
 from w2v.text.words import Words
+
+log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and users must see that data is lost
 
 MAPPED_BYTES = 10 << 20  # size of a file above which the argument mmap has an effect; gensim saves such arrays apart
 
@@ -98,6 +103,54 @@ def read(path: PathLike, mmap: bool = False) -> VectorFile:
         return registry.read(file, mmap and Path(file).stat().st_size > MAPPED_BYTES)
 
 
+# -- attributes: arrays of numbers as tensors, all others as JSON -------------------------------------
+
+
+def user_attributes(obj: object, reserved: Collection[str]) -> dict[str, Any]:
+    """Return the public attributes of an object that are neither `reserved` nor defined by its class."""
+    names = [name for name in vars(obj) if not (name in reserved or name.startswith("_") or hasattr(type(obj), name))]
+    return {name: getattr(obj, name) for name in names}
+
+
+def pack(name: str, values: Mapping[str, Any]) -> dict[str, Array]:
+    """Convert values, by key, to arrays. Warn of each value that `unpack` could not restore, and leave it out.
+
+    An array of numbers is stored as `name`.KEY. All other values are stored together, as JSON, in the array `name`.
+    """
+    arrays: dict[str, Array] = {}
+    json_values: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biuf" and value.itemsize <= 8:
+            arrays[f"{name}.{key}"] = value.astype(value.dtype.newbyteorder("="), copy=False)
+            continue
+        plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+        with suppress(TypeError, ValueError, RecursionError):
+            if json.loads(json.dumps(plain)) == plain:
+                json_values[key] = plain
+                continue
+        warn_not_saved(f"the attribute {key}, which is neither an array of numbers nor JSON")
+    if json_values:
+        arrays[name] = np.frombuffer(json.dumps(json_values).encode(), np.uint8)
+    return arrays
+
+
+def warn_not_saved(part: str) -> None:
+    """Log a warning that the file will lack this part of the object."""
+    log.warning("not saved: %s", part)
+
+
+def unpack(path: PathLike, name: str, arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the values that `pack` converted to these arrays.
+
+    Raises:
+        W2VError: The arrays are damaged.
+    """
+    values: dict[str, Any] = {}
+    if name in arrays:
+        values |= decode(dict[str, Any], arrays[name].tobytes(), f"{path}: its attributes")
+    return values | {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+
 # -- word2vec's formats -----------------------------------------------------------------------------
 
 
@@ -130,7 +183,13 @@ def write_word2vec(
     check_content(path, content)
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
     paths = [path] if vocabulary is None else [vocabulary[0], path]
-    with open_outputs(paths, append) as (*vocabulary_file, raw), word2vec.compress_by_name(path, raw) as out:
+    with gensim_exceptions(path), ExitStack() as stack:
+        if append:
+            outputs: list[BinaryIO] = [stack.enter_context(Path(each).open("ab")) for each in paths]
+        else:
+            outputs = stack.enter_context(atomic_write_together(paths))
+        *vocabulary_file, raw = outputs
+        out = stack.enter_context(word2vec.compress_by_name(path, raw))
         if vocabulary:
             pairs = zip(keys, vocabulary[1], strict=True)
             vocabulary_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
@@ -138,16 +197,6 @@ def write_word2vec(
             out.write(f"{total} {vectors.shape[1]}\n".encode())
         for _, block in blocks:
             out.write(block)
-
-
-@contextmanager
-def open_outputs(paths: list[PathLike], append: bool) -> Iterator[list[BinaryIO]]:
-    """Open files to append to, or to replace atomically: no file is replaced before all are complete."""
-    with gensim_exceptions(paths[-1]), ExitStack() as stack:
-        if append:
-            yield [stack.enter_context(Path(path).open("ab")) for path in paths]
-        else:
-            yield stack.enter_context(atomic_write_together(paths))
 
 
 def read_word2vec(path: PathLike, encoding: str, errors: Errors, limit: int | None) -> VectorFile:
