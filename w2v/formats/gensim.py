@@ -17,7 +17,7 @@ from w2v.formats import pickles
 from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.header import INT_KEYS, GensimObject, ModelHeader
 from w2v.formats.npy import read_array
-from w2v.formats.pickles import DictItems, PickledObject
+from w2v.formats.pickles import PickledObject
 from w2v.formats.vector_file import Array, VectorFile, as_floats
 from w2v.progress import Report
 from w2v.system.files import PICKLE, PathLike
@@ -97,7 +97,7 @@ def read_saved(path: PathLike, progress: Report | None = None) -> VectorFile:
     if vectors is None:  # gensim 4 does not save vectors that it can compute from the rows
         vectors = _compose_vectors(path, word_rows, words, ngrams)
     vocabulary = vectors_part.values.get("vocab")
-    if isinstance(vocabulary, DictItems):
+    if isinstance(vocabulary, dict):
         counts = _counts_of_gensim_3(path, vocabulary, words)
     else:
         counts = _counts_of_gensim_4(path, vectors_part, words)
@@ -187,8 +187,7 @@ def _fits_int64(key: Any) -> bool:
 def _counts_of_gensim_4(path: PathLike, part: _Part, words: Words) -> NDArray[np.int64] | None:
     """Read the counts from the word attributes of gensim 4, or return None."""
     expandos = part.values.get("expandos")
-    pairs = zip(expandos[::2], expandos[1::2], strict=True) if isinstance(expandos, DictItems) else ()
-    saved = next((value for name, value in pairs if isinstance(name, str) and name == "count"), None)
+    saved = expandos.get("count") if isinstance(expandos, dict) else None
     if saved is None:
         return None
     counts = _read_array(path, saved)
@@ -197,10 +196,10 @@ def _counts_of_gensim_4(path: PathLike, part: _Part, words: Words) -> NDArray[np
     return counts.astype(np.int64)
 
 
-def _counts_of_gensim_3(path: PathLike, vocabulary: DictItems, words: Words) -> NDArray[np.int64] | None:
+def _counts_of_gensim_3(path: PathLike, vocabulary: dict[Any, Any], words: Words) -> NDArray[np.int64] | None:
     """Read the counts from gensim 3, which saves an object for each word."""
     counts = np.full(len(words), -1, np.int64)
-    for word in vocabulary[1::2]:
+    for word in vocabulary.values():
         attributes = word.attributes() if isinstance(word, PickledObject) else {}
         row, count = attributes.get("index"), attributes.get("count")
         if type(row) is not int or type(count) is not int or not 0 <= row < len(words) or not 0 <= count < 1 << 63:
@@ -270,10 +269,10 @@ def _bucket_rows(part: _Part, rows: int, buckets: int) -> tuple[Integers, Intege
         ValueError, TypeError, LookupError: If the attributes are damaged.
     """
     by_bucket, by_text = part.values.get("hash2index"), part.values.get("ngrams")
-    if isinstance(by_bucket, DictItems):
-        return _read_integers(by_bucket[::2]), _read_integers(by_bucket[1::2])
-    if isinstance(by_text, DictItems):
-        return _read_integers(map(_old_hash, by_text[::2])) % buckets, _read_integers(by_text[1::2])
+    if isinstance(by_bucket, dict):
+        return _read_integers(by_bucket), _read_integers(by_bucket.values())
+    if isinstance(by_text, dict):
+        return _read_integers(map(_old_hash, by_text)) % buckets, _read_integers(by_text.values())
     if rows != buckets:
         raise ValueError(f"{rows:,} rows for {buckets:,} buckets")
     return np.arange(rows), np.arange(rows)

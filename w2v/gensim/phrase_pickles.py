@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import ItemsView
 from typing import Any
 
 from w2v.errors import W2VError
 from w2v.formats import pickles
-from w2v.formats.pickles import DictItems, GlobalName, PickledObject
+from w2v.formats.pickles import PickledObject
 from w2v.system.files import PathLike
 
 CLASSES = {"Phrases": "Phrases", "Phraser": "FrozenPhrases", "FrozenPhrases": "FrozenPhrases"}
@@ -50,16 +50,16 @@ def read(path: PathLike) -> dict[str, Any]:
 
 def _scorer_name(scoring: Any) -> str:
     """Return the name of a scorer: "default" and "npmi" for gensim's own, "module:function" for others."""
-    if isinstance(scoring, GlobalName):
-        module, _, function = scoring.rpartition(".")
+    if isinstance(scoring, type) and issubclass(scoring, PickledObject):  # it stands for a function
+        module, _, function = scoring.name.rpartition(".")
         return SCORERS.get(function, function) if module == "gensim.models.phrases" else f"{module}:{function}"
     return "default" if scoring is None else str(scoring)[:60]
 
 
-def _items(items: Any) -> Iterator[tuple[Any, Any]]:
-    if not isinstance(items, DictItems):
+def _items(items: Any) -> ItemsView[Any, Any]:
+    if not isinstance(items, dict):
         raise TypeError("not a dictionary")
-    return zip(items[::2], items[1::2], strict=True)
+    return items.items()
 
 
 def _phrase(words: Any, delimiter: str) -> str:
