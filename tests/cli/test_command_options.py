@@ -1,6 +1,7 @@
 """Every option of a command: its default, its limits, and the argument of the work that it changes."""
 
 import inspect
+import json
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -47,79 +48,62 @@ NOISE = {"negative", "ns_exponent", "adaptive_samples", "classes", "large_softma
 # Options, and the arguments that each of them changes. Options before | are needed for the effect.
 Changes = dict[str, Arguments]
 
+
+def own(options: str) -> Changes:
+    """Return options with a value, separated by semicolons. Each of them changes the argument of its own name."""
+    found: Changes = {}
+    for option in options.split("; "):
+        name, value = option.split()
+        is_number = value.replace(".", "", 1).isdigit()
+        found[option] = {name.strip("-").replace("-", "_"): json.loads(value) if is_number else value}
+    return found
+
+
 HEADER: Changes = {"--header": {"header": True}, "--no-header": {"header": False}}
 READING: Changes = {
     "--lower": {"lower": True},
     "--keep-case": {"lower": False},
-    "--tokenize words": {"tokenize": "words"},
-    "--digits zero": {"digits": "zero"},
-    "--normalize nfc": {"normalize": "nfc"},
+    **own(
+        "--tokenize words; --digits zero; --normalize nfc; --column none; --cache folder; --encoding cp949; "
+        "--errors replace; --max-types 7"
+    ),
     "--strip-markup": {"strip_markup": True},
     "--keep-markup": {"strip_markup": False},
-    "--column none": {"column": "none"},
     "--item i --session s": {"item": "i", "session": "s"},
     "--item i --session s --order t": {"item": "i", "session": "s", "order": "t"},
-    "--cache folder": {"cache": "folder"},
     **HEADER,
-    "--encoding cp949": {"encoding": "cp949"},
-    "--errors replace": {"errors": "replace"},
-    "--max-types 7": {"max_types": 7},
 }
 GRAPH: Changes = {
     "--weighted": {"weighted": True},
     "--unweighted": {"weighted": False},
     "--directed": {"directed": True},
     "--undirected": {"directed": False},
-    "--delimiter tab": {"delimiter": "tab"},
-    "--edges 2,1": {"edges": "2,1"},
+    **own("--delimiter tab; --edges 2,1; --graph-format edges"),
     "--format adjlist": {"graph_format": "adjlist"},
-    "--graph-format edges": {"graph_format": "edges"},
     "--bipartite": {"bipartite": True},
     "--unipartite": {"bipartite": False},
 }
 WALKS: Changes = {
-    "--walk-length 7": {"walk_length": 7},
+    **own("--walk-length 7; --num-walks 7; -p 0.5; --p 0.5; -q 0.5; --q 0.5"),
     "--walks 7": {"num_walks": 7},
-    "--num-walks 7": {"num_walks": 7},
-    "-p 0.5": {"p": 0.5},
-    "--p 0.5": {"p": 0.5},
-    "-q 0.5": {"q": 0.5},
-    "--q 0.5": {"q": 0.5},
 }
 SETTINGS: Changes = {
-    "--model skipgram": {"model": "skipgram"},
-    "--vector-size 7": {"vector_size": 7},
+    **own(
+        "--model skipgram; --vector-size 7; --window 3; --window 3,2; --window all; --min-count 2; "
+        "--max-vocab 7; --vectors input; --subwords 2-4; --sample 0.25; --sample-formula paper; "
+        "--cbow-gradient corrected; --epochs 7; --alpha 0.25; --min-alpha 0.0625; --stop-early 7; --seed 7; "
+        "--workers 7; --storage bf16; --kernel numba; --loss nce; --negative 7; --ns-exponent 0.25"
+    ),
     "--size 7": {"vector_size": 7},
-    "--window 3": {"window": 3},
-    "--window 3,2": {"window": "3,2"},
-    "--window all": {"window": "all"},
-    "--min-count 2": {"min_count": 2},
-    "--max-vocab 7": {"max_vocab": 7},
-    "--vectors input": {"vectors": "input"},
-    "--subwords 2-4": {"subwords": "2-4"},
     "--subwords 3-6 | --buckets 7": {"buckets": 7},
-    "--sample 0.25": {"sample": 0.25},
-    "--sample-formula paper": {"sample_formula": "paper"},
     "--fixed-windows": {"shrink_windows": False},
     "--shrink-windows": {"shrink_windows": True},
-    "--cbow-gradient corrected": {"cbow_gradient": "corrected"},
     "--model skipgram | --per-pair": {"per_pair": True},
     "--model skipgram | --shared": {"per_pair": False},
-    "--epochs 7": {"epochs": 7},
     "--iter 7": {"epochs": 7},
-    "--alpha 0.25": {"alpha": 0.25},
-    "--min-alpha 0.0625": {"min_alpha": 0.0625},
-    "--stop-early 7": {"stop_early": 7},
-    "--seed 7": {"seed": 7},
-    "--workers 7": {"workers": 7},
     "--threads 7": {"workers": 7},
     "--deterministic": {"deterministic": True},
     "--free": {"deterministic": False},
-    "--storage bf16": {"storage": "bf16"},
-    "--kernel numba": {"kernel": "numba"},
-    "--loss nce": {"loss": "nce"},
-    "--negative 7": {"negative": 7},
-    "--ns-exponent 0.25": {"ns_exponent": 0.25},
     "--loss hs | --tree balanced": {"tree": "balanced"},
     "--loss hs --tree clustered --tree-vectors a | --tree-vectors b": {"tree_vectors": "b"},
     "--loss sampled | --adaptive-samples": {"adaptive_samples": True},
@@ -144,20 +128,17 @@ CLASSIFIER: Changes = {
     and next(iter(changes)) not in NOISE
     and not {"bf16", "ova", "--min-alpha"} & {*option.split()}
 } | {
-    "--label-prefix =": {"label_prefix": "="},
-    "--labels topic": {"labels": "topic"},
-    "--word-ngrams 3": {"word_ngrams": 3},
-    "--pooling mean": {"pooling": "mean"},
-    "--classifier embedded": {"classifier": "embedded"},
+    **own(
+        "--label-prefix =; --labels topic; --word-ngrams 3; --pooling mean; --classifier embedded; "
+        "--min-count-label 3; --smoothing 0.25"
+    ),
     "--balanced": {"balanced": True},
     "--as-counted": {"balanced": False},
     "--several": {"several": True},
     "--as-found": {"several": False},
     "--calibrated": {"calibrated": True},
     "--as-trained": {"calibrated": False},
-    "--min-count-label 3": {"min_count_label": 3},
     "--alpha 0.25 | --min-alpha 0.0625": {"min_alpha": 0.0625},
-    "--smoothing 0.25": {"smoothing": 0.25},
     "--loss ns | --storage bf16": {"storage": "bf16"},
     "--loss softmax | --large-softmax": {"large_softmax": True},
     "--loss softmax | --no-large-softmax": {"large_softmax": False},
@@ -220,7 +201,7 @@ CALLS = [
             "--config graph.toml | --preset items": {"vector_size": 100, "min_count": 5}
             | PRESETS["items"]
             | {"epochs": 7},
-            "--views words+subwords": {"views": "words+subwords"},
+            **own("--views words+subwords; --phrases list; --checkpoint states"),
             "--save-vocab words": {"--save-vocab": "words"},
             "--plot run.svg": {"--plot": "run.svg"},
             "--read-vocab counts": {"vocabulary": "Vocabulary"},
@@ -243,8 +224,6 @@ CALLS = [
                 "sample": 0,
             },
             "--phrases": {"phrases": True},
-            "--phrases list": {"phrases": "list"},
-            "--checkpoint states": {"checkpoint": "states"},
             "--checkpoint states | --checkpoint-every 3s": {"checkpoint_every": "3s"},
             "--ignore-memory": {"ignore_memory": True},
             "--force": {"replace_checkpoints": True},
@@ -275,14 +254,11 @@ CALLS = [
         SETTINGS
         | READING
         | {
-            "--views words+subwords": {"views": "words+subwords"},
+            **own("--views words+subwords; --time 3s; --max-size 7; --phrases list"),
             "--output other.bin": {"state": "other.tune.json"},
-            "--time 3s": {"time": "3s"},
             "--questions a --questions b": {"questions": ["a", "b"]},
             "--pairs a --pairs b": {"pairs": ["a", "b"]},
-            "--max-size 7": {"max_size": 7},
             "--phrases": {"phrases": True},
-            "--phrases list": {"phrases": "list"},
             "--ignore-memory": {"ignore_memory": True},
         },
     ),
@@ -294,14 +270,12 @@ CALLS = [
         SETTINGS
         | READING
         | {
-            "--views words+subwords": {"views": "words+subwords"},
+            **own(
+                "--views words+subwords; --phrases list; --checkpoint states; --checkpoint-every 3s; --tag-words list"
+            ),
             "--sg": {"model": "skipgram"},
             "--cbow": {"model": "cbow"},
             "--hs": {"loss": "hs"},
-            "--phrases list": {"phrases": "list"},
-            "--checkpoint states": {"checkpoint": "states"},
-            "--checkpoint-every 3s": {"checkpoint_every": "3s"},
-            "--tag-words list": {"tag_words": "list"},
             "--resume": {"resume": True},
             "--ignore-memory": {"ignore_memory": True},
         },
@@ -318,14 +292,14 @@ CALLS = [
         "cli.commands.preparation:Vocabulary.from_store",
         "text -o new",
         {"min_count": 5, "max_vocab": None},
-        {"--min-count 2": {"min_count": 2}, "--max-vocab 7": {"max_vocab": 7}},
+        own("--min-count 2; --max-vocab 7"),
     ),
     Call(
         "phrases",
         "cli.commands.preparation:read_corpus",
         "text -o new",
         READING_DEFAULTS,
-        READING | {"--workers 7": {"workers": 7}},
+        READING | own("--workers 7"),
     ),
     Call(
         "phrases",
@@ -343,13 +317,8 @@ CALLS = [
         {
             "--scoring npmi": {"scoring": "npmi", "threshold": 0.5},
             "--scoring word2phrase": {"scoring": "word2phrase", "threshold": 100},
-            "--threshold 0.25": {"threshold": 0.25},
-            "--min-count 2": {"min_count": 2},
-            "--passes 3": {"passes": 3},
-            "--delimiter -": {"delimiter": "-"},
-            "--max-pairs 7": {"max_pairs": 7},
+            **own("--threshold 0.25; --min-count 2; --passes 3; --delimiter -; --max-pairs 7; --workers 7"),
             "--connectors list": {"connectors": ["b"]},
-            "--workers 7": {"workers": 7},
             "--threads 7": {"workers": 7},
         },
     ),
@@ -368,7 +337,7 @@ CALLS = [
         "graph.walks:walk_blocks",
         "edges -o new",
         WALK_DEFAULTS | {"seed": 1},
-        WALKS | {"--seed 7": {"seed": 7}, "--workers 7": {"workers": 7}},
+        WALKS | own("--seed 7; --workers 7"),
     ),
     Call(
         "tree",
@@ -382,14 +351,14 @@ CALLS = [
         "cli.commands.preparation:Vocabulary.from_store",
         "counts --text",
         {"min_count": 5, "max_vocab": None},
-        {"--min-count 2": {"min_count": 2}, "--max-vocab 7": {"max_vocab": 7}},
+        own("--min-count 2; --max-vocab 7"),
     ),
     Call(
         "tree",
         "cli.commands.preparation:Vocabulary.load",
         "text --vocabulary",
         {"min_count": 5, "max_vocab": None},
-        {"--min-count 2": {"min_count": 2}, "--max-vocab 7": {"max_vocab": 7}},
+        own("--min-count 2; --max-vocab 7"),
     ),
     Call(
         "tree",
@@ -407,17 +376,14 @@ CALLS = [
         "vectors.query:Query.answer",
         "old.bin a",
         {"topn": 10, "restrict_vocab": None},
-        {
-            "--topn 7": {"topn": 7},
-            "--restrict-vocab 7": {"restrict_vocab": 7},
-        },
+        own("--topn 7; --restrict-vocab 7"),
     ),
     Call(
         "query",
         "cli.commands.vectors:queries.parse",
         "old.bin a",
         {"method": "add"},
-        {"--method mul": {"method": "mul"}},
+        own("--method mul"),
     ),
     Call(
         "query",
@@ -433,8 +399,7 @@ CALLS = [
         {"questions": None, "restrict_vocab": 30_000, "method": "add"},
         {
             "a": {"questions": "a"},
-            "--restrict-vocab 7": {"restrict_vocab": 7},
-            "--method mul": {"method": "mul"},
+            **own("--restrict-vocab 7; --method mul"),
         },
     ),
     Call("similarity", "cli.commands.vectors:word_pairs", "old.bin", {"pairs": None}, {"a": {"pairs": "a"}}),
@@ -450,21 +415,21 @@ CALLS = [
         "vectors.encode:Encoder.__init__",
         "old.safetensors text -o new.npy",
         {"weights": "sif", "errors": "strict"},
-        {"--weights idf": {"weights": "idf"}, "--errors ignore": {"errors": "ignore"}},
+        own("--weights idf; --errors ignore"),
     ),
     Call(
         "encode",
         "vectors.encode:Encoder.blocks",
         "old.safetensors text -o new.npy",
         {"column": None, "encoding": "utf-8"},
-        {"--column none": {"column": "none"}, "--encoding cp949": {"encoding": "cp949"}},
+        own("--column none; --encoding cp949"),
     ),
     Call(
         "recommend",
         "vectors.recommend:Recommender.__init__",
         "old.bin text",
         {"topn": 10, "last": None, "errors": "strict"},
-        {"--topn 7": {"topn": 7}, "--last 7": {"last": 7}, "--errors ignore": {"errors": "ignore"}},
+        own("--topn 7; --last 7; --errors ignore"),
     ),
     Call(
         "recommend",
@@ -472,8 +437,7 @@ CALLS = [
         "old.bin text",
         {"column": None, "encoding": "utf-8", "long_table": None},
         {
-            "--column none": {"column": "none"},
-            "--encoding cp949": {"encoding": "cp949"},
+            **own("--column none; --encoding cp949"),
             "--item i --session s": {"long_table": ["i", "s", None]},
             "--item i --session s --order t": {"long_table": ["i", "s", "t"]},
         },
@@ -499,19 +463,14 @@ CALLS = [
         "cli.commands.vectors:read",
         "old.bin new.txt",
         {"encoding": "utf-8"},
-        {"--encoding cp1251": {"encoding": "cp1251"}},
+        own("--encoding cp1251"),
     ),
     Call(
         "convert",
         "vectors.reduce:reduce_file",
         "old.bin new.safetensors",
         {"max_vocab": None, "words": None, "dims": None, "storage": None},
-        {
-            "--max-vocab 7": {"max_vocab": 7},
-            "--words list": {"words": "list"},
-            "--dims 2": {"dims": 2},
-            "--storage int8": {"storage": "int8"},
-        },
+        own("--max-vocab 7; --words list; --dims 2; --storage int8"),
     ),
     Call(
         "combine",
@@ -526,11 +485,10 @@ CALLS = [
         "old.bin old.bin -o new",
         {"to": "first", "anchors": None, "dictionary": None, "centre": True, "restrict_vocab": 50_000, "seed": 1},
         {
-            "--to previous": {"to": "previous"},
+            **own("--to previous; --seed 7"),
             "--words list": {"anchors": ["b"]},
             "--dictionary pairs | --restrict-vocab 7": {"restrict_vocab": 7},
             "--centre | --no-centre": {"centre": False},
-            "--seed 7": {"seed": 7},
         },
     ),
     Call(
@@ -540,11 +498,7 @@ CALLS = [
         {"words": None, "measure": "cosine", "min_count": None, "restrict_vocab": 20_000, "topn": 20, "level": 0.05},
         {
             "--word a --word b": {"words": ["a", "b"]},
-            "--measure neighbourhood": {"measure": "neighbourhood"},
-            "--min-count 7": {"min_count": 7},
-            "--restrict-vocab 7": {"restrict_vocab": 7},
-            "--topn 7": {"topn": 7},
-            "--level 0.01": {"level": 0.01},
+            **own("--measure neighbourhood; --min-count 7; --restrict-vocab 7; --topn 7; --level 0.01"),
         },
     ),
     Call(
@@ -555,10 +509,7 @@ CALLS = [
         {
             "--questions a --questions b": {"questions": ["a", "b"]},
             "--pairs a --pairs b": {"pairs": ["a", "b"]},
-            "--held-out text": {"held_out": "text"},
-            "--restrict-vocab 7": {"restrict_vocab": 7},
-            "--method mul": {"method": "mul"},
-            "--seed 7": {"seed": 7},
+            **own("--held-out text; --restrict-vocab 7; --method mul; --seed 7"),
             **{f"--held-out text | {option}": changes for option, changes in READING.items()},
         },
     ),
@@ -567,32 +518,21 @@ CALLS = [
         "cli.commands.evaluation:score_file",
         "classifier.safetensors --labelled labelled",
         {"k": 1, "threshold": None, "labels": None},
-        {
-            "--labels topic": {"labels": "topic"},
-            "-k 2": {"k": 2},
-            "--threshold 0.25": {"threshold": 0.25},
-            "--column none": {"column": "none"},
-            "--encoding cp949": {"encoding": "cp949"},
-            "--errors ignore": {"errors": "ignore"},
-        },
+        own("--labels topic; -k 2; --threshold 0.25; --column none; --encoding cp949; --errors ignore"),
     ),
     Call(
         "predict",
         "training.classifier:Classifier.read_predictions",
         "classifier.safetensors text",
         {"column": None, "encoding": "utf-8", "errors": "strict"},
-        {
-            "--column none": {"column": "none"},
-            "--encoding cp949": {"encoding": "cp949"},
-            "--errors ignore": {"errors": "ignore"},
-        },
+        own("--column none; --encoding cp949; --errors ignore"),
     ),
     Call(
         "predict",
         "training.classifier:Classifier.most_probable",
         "classifier.safetensors text",
         {"k": 1, "threshold": None},
-        {"-k 2": {"k": 2}, "--threshold 0.25": {"threshold": 0.25}},
+        own("-k 2; --threshold 0.25"),
     ),
     Call(
         "quantize",
@@ -600,14 +540,10 @@ CALLS = [
         "classifier.safetensors -o new.ftz",
         {"cutoff": None, "size": None, "dsub": 2, "norm": False, "output_layer": False},
         {
-            "--cutoff 7": {"cutoff": 7},
-            "--size 2M": {"size": "2M"},
-            "--dsub 4": {"dsub": 4},
+            **own("--cutoff 7; --size 2M; --dsub 4; --epochs 7; --alpha 0.25"),
             "--norm": {"norm": True},
             "--output-layer": {"output_layer": True},
-            "--epochs 7": {"epochs": 7},
             "--iter 7": {"epochs": 7},
-            "--alpha 0.25": {"alpha": 0.25},
             "--retrain labelled --labels topic --column none --encoding cp949 --errors ignore": {
                 "labels": "topic",
                 "column": "none",
@@ -621,7 +557,7 @@ CALLS = [
         "cli.commands.evaluation:compare_models",
         "old.bin old.bin",
         {"restrict_vocab": 10_000},
-        {"--restrict-vocab 7": {"restrict_vocab": 7}},
+        own("--restrict-vocab 7"),
     ),
     Call("perplexity", "cli.commands.evaluation:measure_perplexity", "old.safetensors text", {}, READING),
     Call(
@@ -629,21 +565,21 @@ CALLS = [
         "cli.commands.evaluation:_load_view",
         "old.safetensors text",
         {"view": None},
-        {"--view subwords": {"view": "subwords"}},
+        own("--view subwords"),
     ),
     Call(
         "rank",
         "cli.commands.evaluation:effective_rank",
         "old.safetensors",
         {"contexts": None, "targets": None},
-        {"--contexts 7": {"contexts": 7}, "--targets 7": {"targets": 7}},
+        own("--contexts 7; --targets 7"),
     ),
     Call(
         "rank",
         "cli.commands.evaluation:_load_view",
         "old.safetensors",
         {"view": None},
-        {"--view subwords": {"view": "subwords"}},
+        own("--view subwords"),
     ),
     Call(
         "plot",
@@ -662,12 +598,8 @@ CALLS = [
         {
             "a b": {"words": {"": ["a", "b"]}},
             "--words list": {"words": {"": ["b"]}},
-            "--topn 7": {"topn": 7},
-            "--skip 7": {"skip": 7},
+            **own("--topn 7; --skip 7; --groups frequency; --clusters 7; --seed 7"),
             "--method tsne": {"method": "tsne", "title": "old.bin, t-SNE"},
-            "--groups frequency": {"groups": "frequency"},
-            "--clusters 7": {"clusters": 7},
-            "--seed 7": {"seed": 7},
         },
     ),
     Call(
@@ -682,21 +614,21 @@ CALLS = [
         "explore.page:explore_page",
         "old.bin -o new.html",
         {"restrict_vocab": 10_000, "method": "pca", "slices": False},
-        {"--restrict-vocab 7": {"restrict_vocab": 7}, "--method tsne": {"method": "tsne"}},
+        own("--restrict-vocab 7; --method tsne"),
     ),
     Call(
         "explore",
         "explore.content:word_maps",
         "old.bin",
         {"restrict_vocab": 10_000, "method": "pca", "slices": False},
-        {"--restrict-vocab 7": {"restrict_vocab": 7}, "--method tsne": {"method": "tsne"}},
+        own("--restrict-vocab 7; --method tsne"),
     ),
     Call(
         "explore",
         "explore.server:Server",
         "old.bin",
         {"host": "127.0.0.1", "port": 0},
-        {"--host 0.0.0.0": {"host": "0.0.0.0"}, "--port 7": {"port": 7}},
+        own("--host 0.0.0.0; --port 7"),
     ),
     Call(
         "explore",
@@ -712,7 +644,7 @@ CALLS = [
             f"cli.commands.{module}:{load}",
             needed,
             {"errors": "strict"},
-            {"--errors ignore": {"errors": "ignore"}},
+            own("--errors ignore"),
         )
         for command, module, load, needed in (
             ("query", "vectors", "load", "old.bin a"),

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from tests.helpers import assert_memory_grows, memory_of
 from w2v.errors import W2VError
 from w2v.formats import pickles
-from w2v.formats.pickles import DictItems, GlobalName, PickledObject
+from w2v.formats.pickles import PickledObject
 from w2v.progress import Progress
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
-    lambda inner: st.lists(inner) | st.tuples(inner) | st.tuples(inner, inner, inner, inner),
+    lambda inner: (
+        st.lists(inner) | st.tuples(inner) | st.tuples(inner, inner, inner, inner) | st.dictionaries(st.text(), inner)
+    ),
     max_leaves=8,
 )
 
@@ -54,17 +56,16 @@ def test_plain_values_are_read_as_pickle_reads_them(
 
 def test_objects_become_their_class_names_and_attributes(tmp_path: Path) -> None:
     (tmp_path / "p").write_bytes(b"\x80\x02}(U\1acone\nClass\n)\x81}U\1bK\3sbU\1ccother\nfunction\nu.")
-    pairs = pickles.read(tmp_path / "p")
-    assert type(pairs) is DictItems
-    assert isinstance(pairs[1], PickledObject)
-    assert (pairs[1].name, pairs[1].attributes()) == ("one.Class", {"b": 3})
-    assert (pairs[2], type(pairs[3]), pairs[3]) == (b"c", GlobalName, "other.function")
+    instance, function = pickles.read(tmp_path / "p").values()
+    assert isinstance(instance, PickledObject)
+    assert (instance.name, instance.attributes()) == ("one.Class", {"b": 3})
+    assert (issubclass(function, PickledObject), function.name) == (True, "other.function")
 
 
 def test_calls_are_described_even_if_their_module_does_not_exist(tmp_path: Path) -> None:
     nested = {"a": {1: [W2VError("said")]}, "b": Path}
     (tmp_path / "p").write_bytes(pickle.dumps(nested, 2).replace(b"w2v.errors", b"no.such.one"))
-    called = pickles.read(tmp_path / "p")[1][1][0]
+    called = pickles.read(tmp_path / "p")["a"][1][0]
     assert (called.name, called.arguments) == ("no.such.one.W2VError", ("said",))
 
 
@@ -73,44 +74,38 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
     target = tmp_path / "created"
     for evil in (Evil(Path.touch, target), Evil(exec, f"open({str(target)!r}, 'w')"), Evil(getattr, target, "touch")):
         (tmp_path / "p").write_bytes(pickle.dumps([evil], protocol))
-        with suppress(W2VError):  # protocols 0 and 1 have opcodes that are not allowed
+        with suppress(W2VError):  # the results of calls cannot be called
             (called,) = pickles.read(tmp_path / "p")
-            assert type(called) is PickledObject
+            assert isinstance(called, PickledObject)
     assert not target.exists()
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    "data",
     [
-        (b"\x80\x02U\2os\x85R.", "not a complete pickle"),
-        (b"\x80\x02U\2osU\4true\x85R.", "an object without a class"),
-        (b"(S'true'\nios\nsystem\n.", "the opcode 'S', which gensim models do not have"),
-        (b"\x80\x02(cos\nsystem\nU\4trueo.", "the opcode 'o'"),
-        (b"\x80\x02U\1aQ.", "the opcode 'Q'"),
-        (b"\x80\x02\x82\1.", r"the opcode '\x82'"),
-        (b"\x80\x05\x97.", r"the opcode '\x97'"),
-        (b"\x80\x02]r\xff\xff\xff\x7f.", "a value remembered as number 2147483647 after 0"),
-        (b"\x80\x02h\1.", "not a complete pickle"),
-        (b"\x80\x04\x8d" + b"\xff" * 7 + b"\x7f" + b"a.", "not a complete pickle"),
-        (b"\x80\x04\x8e" + b"\xff" * 8 + b"a.", "not a complete pickle"),
-        (b"\x80\x02\x8b\xff\xff\xff\x7fa.", "not a complete pickle"),
-        (b"\x80\x02I" + b"9" * 5000 + b"\n.", "not a complete pickle"),
-        (b"\x80\x02}U\1as.", "not a complete pickle"),
-        (b"\x80\x02](U\1au.", "not a complete pickle"),
-        (b"\x80\x02}(U\1aU\1bU\1cu.", "not a complete pickle"),  # a key without a value
-        (b"\x80\x02(]a.", "not a complete pickle"),
-        (b"\x80\x02U\1a}b.", "a state without an object"),
-        (b"\x80\x02U\1a)\x81.", "an object without a class"),
-        (b"\x80\x02c_codecs\nencode\nU\1aU\3rot\x86R.", "bytes that are not encoded as latin1"),
-        (b"\x80\x02c_codecs\nencode\nX\1\0\0\0aX\3\0\0\0rot\x86R.", "bytes that are not encoded as latin1"),
-        (b"\x80\x02c_codecs\nencode\nNX\6\0\0\0latin1\x86R.", "bytes that are not encoded as latin1"),
-        (b"\x80\x02\x8b\x88\x13\0\0" + b"\x7f" * 5000 + b".", r"the opcode '\x8b'"),
-        (b"\x80\x02.", "not a complete pickle"),
-        (b"\x80\x02]", "not a complete pickle"),
+        b"\x80\x02U\2os\x85R.",  # a call of a text
+        b"\x80\x02U\2osU\4true\x85R.",
+        b"\x80\x02U\1a)\x81.",
+        b"\x80\x02U\1a}U\1bK\1sb.",  # the state of a text
+        b"\x80\x02cone\nClass\n}b.",  # the state of a class
+        b"\x80\x02U\1aQ.",  # an object by its number in another store, in a registry and in a buffer
+        b"\x80\x02\x82\1.",
+        b"\x80\x05\x97.",
+        b"\x80\x02]r\xff\xff\xff\x7f.",  # a value remembered under a number that is far too large
+        b"\x80\x04\x8d" + b"\xff" * 7 + b"\x7f" + b"a.",  # impossible lengths
+        b"\x80\x04\x8e" + b"\xff" * 8 + b"a.",
+        b"\x80\x05\x96" + b"\xff" * 5 + b"\0\0\0a.",
+        b"\x80\x02\x8b\xff\xff\xff\x7fa.",
+        b"\x80\x02I" + b"9" * 5000 + b"\n.",
+        b"\x80\x02}(U\1aU\1bU\1cu.",  # a key without a value
+        b"\x80\x02c_codecs\nencode\nX\1\0\0\0aX\3\0\0\0rot\x86R.",  # bytes in another encoding
+        b"\x80\x02(]a.",
+        b"\x80\x02.",
+        b"\x80\x02]",
     ],
 )
-def test_hostile_opcodes_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
-    assert message in read_error(tmp_path / "p", data)
+def test_damaged_pickles_are_refused(tmp_path: Path, data: bytes) -> None:
+    assert "damaged: not a complete pickle: " in read_error(tmp_path / "p", data)
 
 
 @pytest.mark.slow
@@ -138,11 +133,6 @@ def test_random_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFacto
         pickles.read(path)
 
 
-@pytest.mark.parametrize("names", [b"U\1aX\1\0\0\0b", b"X\1\0\0\0aU\1b", b"NN"])
-def test_names_that_are_not_text_are_refused(tmp_path: Path, names: bytes) -> None:
-    assert "damaged: not a complete pickle" in read_error(tmp_path / "p", b"\x80\x04" + names + b"\x93.")
-
-
 def test_progress_is_reported_as_items_are_added(tmp_path: Path) -> None:
     content = pickle.dumps([*range(2500)], 2)  # in three parts
     (tmp_path / "p").write_bytes(content)
@@ -151,4 +141,4 @@ def test_progress_is_reported_as_items_are_added(tmp_path: Path) -> None:
     done = [report.done for report in reports]
     assert done == sorted(done)
     assert len(done) == 3
-    assert (done[-1], reports[-1].total) == (len(content) - 1, len(content))
+    assert 0 < done[-1] < reports[-1].total == len(content)

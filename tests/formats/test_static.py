@@ -10,7 +10,6 @@ from safetensors.numpy import load_file, save_file
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.formats import static
 from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
 
@@ -91,7 +90,6 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
         ("tokenizer.json", b'{"model": {"vocab": {"a": 9999999999999999999}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": {"a": 1e99}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": {}}}', "0 words"),
-        ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "a": 1}}}', "damaged: a name appears twice"),
         ("tokenizer.json", b'{"model": {"vocab": {"a": 0, "b": [1]}}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": [["a", 0.5], ["b"]]}}', "damaged"),
         ("tokenizer.json", b'{"model": {"vocab": "a"}}', "damaged"),
@@ -105,12 +103,6 @@ def test_folders_of_model2vec_are_read(tmp_path: Path, dtype: type) -> None:
             ("model.safetensors", {"embeddings": np.ones((4, 2), np.float32), "mapping": mapping}, "do not fit")
             for mapping in (np.full(4, -1), np.full(4, 0.5), np.zeros((4, 1), np.int64), np.full(4, 1 << 63, np.uint64))
         ),
-        (
-            "tokenizer.json",
-            rb'{"model": {"vocab": {"a": 0, "b\\": 1, "\"": 2, "\u0061": 3}}}',
-            "twice",
-        ),
-        ("tokenizer.json", b'{"model": {"vocab": [["a", -1], ["b", -2], ["a", -3]]}}', "twice"),
         ("model.safetensors", b"cut", "truncated"),
     ],
 )
@@ -127,12 +119,3 @@ def test_tokens_may_have_quotes_and_backslashes(tmp_path: Path) -> None:
     words = ['"', "\\", '\\"', '\\\\"\\', "\\u0061", "a"]
     w2v.KeyedVectors(words, np.eye(6)).save(tmp_path / "m.model2vec")
     assert w2v.load(tmp_path / "m.model2vec").index_to_key == words
-
-
-def test_nothing_is_left_if_writing_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors
-) -> None:
-    monkeypatch.setattr(static, "_model_card", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        vectors.save(tmp_path / "m.model2vec")
-    assert not list(tmp_path.iterdir())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from w2v.formats import pickles
 from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.header import INT_KEYS, GensimObject, ModelHeader
 from w2v.formats.npy import read_array
-from w2v.formats.pickles import DictItems, PickledObject
+from w2v.formats.pickles import PickledObject
 from w2v.formats.vector_file import Array, VectorFile, as_floats
 from w2v.progress import Report
 from w2v.system.files import PICKLE, PathLike
@@ -25,8 +25,6 @@ from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subword
 from w2v.text.words import Words
 
 SIGNATURE = PICKLE + rb"(?s:.{0,40}?)gensim\.models\."
-DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
-ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
 OUTPUT_LAYERS = ("syn1", "syn1neg")
@@ -97,7 +95,7 @@ def read_saved(path: PathLike, progress: Report | None = None) -> VectorFile:
     if vectors is None:  # gensim 4 does not save vectors that it can compute from the rows
         vectors = _compose_vectors(path, word_rows, words, ngrams)
     vocabulary = vectors_part.values.get("vocab")
-    if isinstance(vocabulary, DictItems):
+    if isinstance(vocabulary, dict):
         counts = _counts_of_gensim_3(path, vocabulary, words)
     else:
         counts = _counts_of_gensim_4(path, vectors_part, words)
@@ -170,25 +168,18 @@ def _scalar_attributes(parts: Iterable[_Part]) -> dict[str, Any]:
 def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     """Read the keys as words, and a mask, bool (V,), of the integer keys."""
     names = next((part.values[name] for name in KEYS if name in part.values), None)
-    if not isinstance(names, list) or not all(isinstance(name, str | bytes) or _fits_int64(name) for name in names):
+    if not isinstance(names, list) or not all(type(name) in (str, bytes, int) for name in names):
         raise W2VError(f"{path}: its keys are neither words nor integers")
-    if sum(len(name) for name in names if isinstance(name, str | bytes)) > Path(path).stat().st_size:
-        raise W2VError(f"{path}: damaged: its words have more characters than the file, so one appears twice")
     is_integer = np.array([isinstance(name, int) for name in names], bool)
-    with translate_errors(str(path), W2VError):
+    with translate_errors(str(path), W2VError, ValueError):  # ValueError: a number of thousands of digits
         words = Words.of(str(name) if isinstance(name, int) else name for name in names)
     return words, is_integer
-
-
-def _fits_int64(key: Any) -> bool:
-    return type(key) is int and -(1 << 63) <= key < 1 << 63
 
 
 def _counts_of_gensim_4(path: PathLike, part: _Part, words: Words) -> NDArray[np.int64] | None:
     """Read the counts from the word attributes of gensim 4, or return None."""
     expandos = part.values.get("expandos")
-    pairs = zip(expandos[::2], expandos[1::2], strict=True) if isinstance(expandos, DictItems) else ()
-    saved = next((value for name, value in pairs if isinstance(name, str) and name == "count"), None)
+    saved = expandos.get("count") if isinstance(expandos, dict) else None
     if saved is None:
         return None
     counts = _read_array(path, saved)
@@ -197,15 +188,15 @@ def _counts_of_gensim_4(path: PathLike, part: _Part, words: Words) -> NDArray[np
     return counts.astype(np.int64)
 
 
-def _counts_of_gensim_3(path: PathLike, vocabulary: DictItems, words: Words) -> NDArray[np.int64] | None:
+def _counts_of_gensim_3(path: PathLike, vocabulary: dict[Any, Any], words: Words) -> NDArray[np.int64] | None:
     """Read the counts from gensim 3, which saves an object for each word."""
     counts = np.full(len(words), -1, np.int64)
-    for word in vocabulary[1::2]:
+    for word in vocabulary.values():
         attributes = word.attributes() if isinstance(word, PickledObject) else {}
         row, count = attributes.get("index"), attributes.get("count")
         if type(row) is not int or type(count) is not int or not 0 <= row < len(words) or not 0 <= count < 1 << 63:
             raise W2VError(f"{path}: damaged: a word has no valid row and count")
-        if counts[row] >= 0:  # this also stops early if one object is shared by a huge number of words
+        if counts[row] >= 0:
             raise W2VError(f"{path}: damaged: two words have the row {row}")
         counts[row] = count
     return np.maximum(counts, 0)
@@ -270,10 +261,10 @@ def _bucket_rows(part: _Part, rows: int, buckets: int) -> tuple[Integers, Intege
         ValueError, TypeError, LookupError: If the attributes are damaged.
     """
     by_bucket, by_text = part.values.get("hash2index"), part.values.get("ngrams")
-    if isinstance(by_bucket, DictItems):
-        return _read_integers(by_bucket[::2]), _read_integers(by_bucket[1::2])
-    if isinstance(by_text, DictItems):
-        return _read_integers(map(_old_hash, by_text[::2])) % buckets, _read_integers(by_text[1::2])
+    if isinstance(by_bucket, dict):
+        return _read_integers(by_bucket), _read_integers(by_bucket.values())
+    if isinstance(by_text, dict):
+        return _read_integers(map(_old_hash, by_text)) % buckets, _read_integers(by_text.values())
     if rows != buckets:
         raise ValueError(f"{rows:,} rows for {buckets:,} buckets")
     return np.arange(rows), np.arange(rows)
@@ -352,7 +343,7 @@ def _read_dtype(value: Any) -> np.dtype[Any]:
         raise ValueError("not a type")
     code = _as_text(value.arguments[0])
     order = _as_text(value.state[1]) if value.state else "="
-    if code not in DTYPES or order not in ORDERS:
+    if not re.fullmatch(r"[<>|=][fiu][1248]", order + code):
         raise ValueError(f"type {code[:60]!r}")
     return np.dtype(order + code)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from w2v.errors import W2VError
 from w2v.system.schema import Count, convert, decode, encode
@@ -22,9 +22,7 @@ from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Subwords
 from w2v.text.words import KeyType
 
 FILE_KEYS = ("format", "version")  # keys that describe the file, not the model: see native.py
-# Prefix of the key that holds the attributes of a w2v.gensim object. The name of the class follows.
-GENSIM_PREFIX = "gensim."
-INT_KEYS = f"{GENSIM_PREFIX}numbers"  # an array, bool (V,): which words are integer keys in gensim and w2v.gensim
+INT_KEYS = "gensim.numbers"  # an array, bool (V,): which words are integer keys in gensim and w2v.gensim
 DEFAULT_TEXT_OPTIONS = TextOptions()
 
 
@@ -33,19 +31,17 @@ class GensimObject:
     """An object that w2v.gensim or gensim saved: the name of its class, and its attributes except for arrays."""
 
     kind: str
-    attributes: Mapping[str, Any]
+    attributes: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _PhraseMetrics:
+class _PhraseMetrics(TypedDict):
     delimiter: str
 
 
-@dataclass(frozen=True)
-class _Metrics:
+class _Metrics(TypedDict, total=False):
     """The part of the metrics that w2v itself uses after loading."""
 
-    phrases: _PhraseMetrics | None = None
+    phrases: _PhraseMetrics | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +83,7 @@ _JSON_FIELDS: dict[str, tuple[Any, str]] = {
     "coordinates": (str, "coordinates"),
     "scores": (dict[str, Any], "scores"),
     "labels": (LabelHeader, "labels"),
+    "gensim": (GensimObject, "settings"),
 }
 
 
@@ -135,7 +132,7 @@ class ModelHeader:
     @property
     def non_empty_fields(self) -> list[str]:
         """The names of the fields that are neither empty nor default, except `package_version`."""
-        names = (*_JSON_FIELDS, "gensim", "others")
+        names = (*_JSON_FIELDS, "others")
         return [name for name in names if (value := getattr(self, name)) and value != getattr(EMPTY_HEADER, name)]
 
     # -- in files -----------------------------------------------------------------------------------
@@ -156,9 +153,6 @@ class ModelHeader:
         convert(_Metrics, fields.get("metrics", {}), _label(where, "metrics"))
         if "subwords" in fields:
             _check_subwords(fields["subwords"], _label(where, "subwords"))
-        saved = {name: rest.pop(name) for name in list(rest) if name.startswith(GENSIM_PREFIX)}
-        if saved:
-            fields["gensim"] = _read_gensim_object(saved, _label(where, "settings"))
         return cls(**fields, package_version=rest.pop("package_version", ""), others=rest)
 
     def to_strings(self, where: object) -> dict[str, str]:
@@ -169,8 +163,6 @@ class ModelHeader:
         """
         json_fields = [name for name in self.non_empty_fields if name in _JSON_FIELDS]
         strings = {name: encode(getattr(self, name), _label(where, name)) for name in json_fields}
-        if self.gensim:
-            strings |= _gensim_strings(self.gensim, _label(where, "settings"))
         if self.package_version:
             strings["package_version"] = self.package_version
         return {name: text for name, text in self.others.items() if name not in FILE_KEYS} | strings
@@ -187,20 +179,3 @@ def _check_subwords(subwords: Subwords, where: str) -> None:
     if not 1 <= subwords.shortest <= subwords.longest <= MAX_LENGTH or not 1 <= subwords.buckets <= MAX_BUCKETS:
         numbers = f"{subwords.shortest} to {subwords.longest} characters in {subwords.buckets}"
         raise W2VError(f"{where}: damaged: n-grams of {numbers:.80} buckets")
-
-
-# A FastText model is stored like a Word2Vec model, with one more string that marks it.
-_FASTTEXT, _WORD2VEC = f"{GENSIM_PREFIX}FastText", f"{GENSIM_PREFIX}Word2Vec"
-
-
-def _read_gensim_object(strings: Mapping[str, str], where: str) -> GensimObject:
-    name = _WORD2VEC if _WORD2VEC in strings else next(iter(strings))
-    kind = _FASTTEXT if _FASTTEXT in strings else name
-    return GensimObject(kind.removeprefix(GENSIM_PREFIX), decode(dict[str, Any], strings[name], where))
-
-
-def _gensim_strings(saved: GensimObject, where: str) -> dict[str, str]:
-    attributes = encode(saved.attributes, where)
-    if saved.kind == "FastText":
-        return {_WORD2VEC: attributes, _FASTTEXT: "1"}
-    return {f"{GENSIM_PREFIX}{saved.kind}": attributes}

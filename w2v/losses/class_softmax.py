@@ -41,8 +41,6 @@ class ClassSoftmax(Loss):
 
     name = branch = "class"
     help = "class-based softmax"
-    kernels = ("cython", "numba")
-    supports_deterministic = True
     alpha = Alpha(0.05, 0.1)
     options_class = ClassOptions
     options: ClassOptions

@@ -28,8 +28,6 @@ class FullSoftmax(Loss):
 
     name = branch = "softmax"
     help = "full softmax"
-    kernels = ("cython", "numba")
-    supports_deterministic = True
     alpha = Alpha(0.05, 0.1)
     options_class = SoftmaxOptions
     options: SoftmaxOptions

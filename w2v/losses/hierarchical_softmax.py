@@ -46,8 +46,6 @@ class HierarchicalSoftmax(Loss):
 
     name = branch = "hs"
     help = "hierarchical softmax"
-    kernels = ("cython", "numba")
-    supports_deterministic = True
     alpha = Alpha(0.025, 0.05)
     options_class = TreeOptions
     options: TreeOptions

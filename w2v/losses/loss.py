@@ -68,8 +68,8 @@ class Loss:
     Attributes:
         name: The name for --loss.
         help: The description for --help.
-        kernels: The kernels that can train the loss, the default first.
         branch: The name of its branch in the Cython kernel; empty without one.
+        kernels: The kernels that can train the loss, the default first: Cython's only with a branch.
         alpha: The default learning rate of each model, with the faithful gradient (bench/README.md).
         options_class: The dataclass of its options. Your own loss can use the dataclass of a built-in one.
         storages: The values of `storage` that the loss supports.
@@ -87,8 +87,6 @@ class Loss:
         tensors: Arrays that a file must store in addition to the parameters.
         curvature: The curvature (second derivative) of the loss of a prediction along a row. n updates at the learning
             rate alpha move a row about the fraction 1 - exp(-curvature · alpha · n) of the way to its optimum.
-        supports_deterministic: Whether several threads of the Cython kernel can train to the same bits on every run
-            (`deterministic`).
         independent: Whether each word has a probability of its own, so that they do not add up to 1.
         sequential: Whether the context words of a window are trained one after the other.
         predrawn: The number of random numbers that s.random holds after the state of the generator. They are drawn at
@@ -98,8 +96,8 @@ class Loss:
 
     name: ClassVar[str] = "objective"
     help: ClassVar[str] = ""
-    kernels: ClassVar[tuple[str, ...]] = ("numba",)
     branch: ClassVar[str] = ""
+    kernels: ClassVar[tuple[str, ...]] = ("numba",)
     alpha: ClassVar[Alpha] = Alpha(skipgram=0.05, cbow=0.05)
     options_class: ClassVar[type[LossOptions]] = LossOptions
     storages: ClassVar[tuple[str, ...]] = ("float32",)
@@ -108,7 +106,6 @@ class Loss:
     log_frequencies: ClassVar[bool] = False
     epochs_by_size: ClassVar[bool] = False
     curvature: ClassVar[float] = 0.25  # of the logistic loss at score 0, for an input row of length 1
-    supports_deterministic: ClassVar[bool] = False
     independent: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
 
@@ -121,6 +118,9 @@ class Loss:
     rank_above_size: int | None = None
     predrawn: int = 0
     notice: str = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.kernels = ("cython", "numba") if cls.branch else ("numba",)
 
     # -- preparation ----------------------------------------------------------------------------
 

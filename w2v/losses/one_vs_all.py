@@ -27,8 +27,6 @@ class OneVsAll(Loss):
 
     name = branch = "ova"
     help = "one-vs-all"
-    kernels = ("cython", "numba")
-    supports_deterministic = True
     alpha = Alpha(0.005, 0.005)
     options_class = OneVsAllOptions
     options: OneVsAllOptions

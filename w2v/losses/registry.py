@@ -15,7 +15,7 @@ To add a loss, add its class to `LOSSES`. If it has options, add their dataclass
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -139,8 +139,8 @@ class Settings(
         if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
             what = "kernel numba" if self.storage in kind.storages else loss
             raise SettingsError(f"storage {self.storage}: {what} supports only float32; choose storage float32")
-        if self.deterministic and self.workers != 1 and not (kind.supports_deterministic and self.kernel == "cython"):
-            what = "kernel numba" if kind.supports_deterministic else loss
+        if self.deterministic and self.workers != 1 and self.kernel != "cython":
+            what = "kernel numba" if kind.branch else loss
             raise SettingsError(f"deterministic: with {what} it needs workers 1")
         kind.check(self, self)
         if not self.objective:  # the class of a user's own loss may not be imported yet; Loss.prepared checks it
@@ -308,13 +308,12 @@ def find(name: str | Loss) -> Loss:
     if isinstance(name, Loss):
         register(name)
         return name
-    module, _, class_name = name.partition(":")
-    if not module or not class_name:
+    if not all(name.partition(":")):
         raise SettingsError(f"objective {name!r}: write module:Name")
     folder = str(Path.cwd())
     sys.path.insert(0, folder)
     try:
-        loss = getattr(importlib.import_module(module), class_name)()
+        loss = pkgutil.resolve_name(name)()
     except Exception as error:
         raise SettingsError(f"objective {name}: {type(error).__name__}: {error}") from error
     finally:

@@ -43,8 +43,6 @@ class SamplingLoss(Loss):
         weighted: Whether a word that is drawn again counts again; otherwise another word is drawn.
     """
 
-    kernels = ("cython", "numba")
-    supports_deterministic = True
     storages = ("float32", "bf16")
     fixed_vocabulary = ""
     options_class = SamplingOptions

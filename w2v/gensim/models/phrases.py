@@ -8,7 +8,7 @@ import logging
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import pickles
-from w2v.formats.pickles import DictItems, GlobalName, PickledObject
+from w2v.formats.pickles import PickledObject
 from w2v.gensim import utils
 from w2v.system.files import PICKLE, PathLike, open_regular, translate_os_errors
 from w2v.system.schema import Count, Integer, Number, convert, decode, encode
@@ -411,16 +411,16 @@ def _read_pickle(path: PathLike) -> dict[str, Any]:
 
 def _scorer_name(scoring: Any) -> str:
     """Return the name of a scorer: "default" and "npmi" for gensim's own, "module:function" for others."""
-    if isinstance(scoring, GlobalName):
-        module, _, function = scoring.rpartition(".")
+    if isinstance(scoring, type) and issubclass(scoring, PickledObject):  # it stands for a function
+        module, _, function = scoring.name.rpartition(".")
         return PICKLED_SCORERS.get(function, function) if module == "gensim.models.phrases" else f"{module}:{function}"
     return "default" if scoring is None else str(scoring)[:60]
 
 
-def _items(items: Any) -> Iterator[tuple[Any, Any]]:
-    if not isinstance(items, DictItems):
+def _items(items: Any) -> ItemsView[Any, Any]:
+    if not isinstance(items, dict):
         raise TypeError("not a dictionary")
-    return zip(items[::2], items[1::2], strict=True)
+    return items.items()
 
 
 def _phrase(words: Any, delimiter: str) -> str:
