@@ -1,4 +1,4 @@
-"""Which item comes next? w2v, gensim, implicit's ItemKNN and popularity, on MovieLens and on sessions with clusters.
+"""Which item comes next? w2v, gensim, implicit's ItemKNN and counts, on MovieLens, clusters and clicks.
 
     pip download recbole==1.2.1 --no-deps
     python bench/items.py recbole-1.2.1-py3-none-any.whl [--seeds N] [--only SET] [--search]
@@ -13,7 +13,7 @@ each session, and tests on the following 10%.
 
 The wheel of RecBole has MovieLens ml-100k: 943 users, 1,682 films, 100,000 ratings. Each rating, high or low, makes
 the film an item of the user's session. The other set is made here: each item belongs to one of 100 clusters, and each
-session has two or three clusters.
+session has two or three clusters. In the third, made here, too, most clicks lead to an item next to the last one.
 """
 
 from __future__ import annotations
@@ -115,6 +115,28 @@ def make_clustered_sessions(seed: int) -> tuple[Sessions, NDArray[np.int64]]:
         _, first = np.unique(draws, return_index=True)
         sessions.append(draws[np.sort(first)][:size])
     return [session for session in sessions if len(session) > 2], clusters
+
+
+def make_click_sessions(seed: int) -> Sessions:
+    """Return sessions in which most clicks lead to an item next to the last one, among the 50 items of a topic.
+
+    Topics have frequencies proportional to 1 / rank. Every tenth click is in another topic. Sessions have 3 to 14
+    items, and no item twice.
+    """
+    random = np.random.default_rng(seed)
+    topics, size = 40, 50
+    share = 1 / np.arange(1, topics + 1)
+    steps = np.array([1, 1, 2, 3, -1])
+    sessions = []
+    for length in random.integers(3, 15, 4 * SESSIONS).tolist():
+        topic, place, session = random.choice(topics, p=share / share.sum()), random.integers(size), list[int]()
+        for _ in range(length):
+            session.append(int(topic * size + place))
+            place = (place + random.choice(steps)) % size if random.random() < 0.7 else random.integers(size)
+            if random.random() < 0.1:
+                topic = random.choice(topics, p=share / share.sum())
+        sessions.append(np.array([*dict.fromkeys(session)]))
+    return [session for session in sessions if len(session) > 2]
 
 
 # -- recommendations --------------------------------------------------------------------------
@@ -223,9 +245,13 @@ def measure_vectors(trainer: Callable[..., Floats], split: Split, **settings: An
 
 
 def measure_others(split: Split) -> dict[str, dict[str, float]]:
-    """Return the scores of popularity and of implicit's ItemKNN, and the processor seconds of ItemKNN."""
+    """Return the scores of popularity, a Markov chain and implicit's ItemKNN, and the processor seconds of ItemKNN."""
     popularity = np.asarray(split.counts.sum(axis=0)).repeat(len(split.known), axis=0)
     results = {"popularity": evaluate(popularity, split)}
+    pairs = np.concatenate([np.column_stack([session[:-1], session[1:]]) for session in split.known])
+    shape = (split.items, split.items)
+    chain = scipy.sparse.csr_matrix((np.ones(len(pairs), np.float32), (pairs[:, 0], pairs[:, 1])), shape)
+    results["Markov; last item"] = evaluate(chain[[session[-1] for session in split.known]].toarray(), split)
     for kind, sizes in NEIGHBOURS.items():
         for size in sizes:
             for query, last in QUERIES.items():
@@ -248,18 +274,22 @@ def table(title: str, rows: dict[str, list[dict[str, float]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("wheel", type=Path, help="the wheel of RecBole, which has MovieLens ml-100k")
+    parser.add_argument("wheel", type=Path, nargs="?", help="the wheel of RecBole, which has MovieLens ml-100k")
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of each trainer [%(default)s]")
-    parser.add_argument("--only", choices=("MovieLens", "clusters"), help="measure only this set")
+    parser.add_argument("--only", choices=("MovieLens", "clusters", "clicks"), help="measure only this set")
     parser.add_argument("--search", action="store_true", help="try other settings, without the test items")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # w2v's advice on small texts, and implicit's on its own matrices
-    clustered, clusters = make_clustered_sessions(1)
-    sets = {"MovieLens": (read_movielens(options.wheel), None), "clusters": (clustered, clusters)}
+    sets: dict[str, Callable[[], tuple[Sessions, NDArray[np.int64] | None]]] = {
+        "MovieLens": lambda: (read_movielens(options.wheel), None),
+        "clusters": lambda: make_clustered_sessions(1),
+        "clicks": lambda: (make_click_sessions(1), None),
+    }
     start, end = (0.7, 0.8) if options.search else (0.8, 1.0)
-    for title, (sessions, known_clusters) in sets.items():
+    for title, make in sets.items():
         if options.only not in (None, title):
             continue
+        sessions, known_clusters = make()
         split = Split.of(sessions, start, end, known_clusters)
         rows = {} if options.search else {name: [result] for name, result in measure_others(split).items()}
         trainers = TRAINERS

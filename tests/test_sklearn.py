@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import w2v
 from w2v.sklearn import TextClassifier, WordVectors
+from w2v.vectors.cosines import unit
 
 TEXTS = ["the king and his queen", "a prince", "paris is in france", "rome is in italy"] * 3
 KINDS = ["people", "people", "places", "places"] * 3
@@ -86,14 +87,14 @@ def test_output_can_be_a_data_frame(model: Path) -> None:
     found = steps.fit_transform(table)
     assert list(found.columns[:2]) == ["wordvectors__wordvectors0", "wordvectors__wordvectors1"]
     assert list(found.index) == list(table.index)
-    np.testing.assert_array_equal(found.to_numpy(), w2v.encode(w2v.load(model), TEXTS))
+    np.testing.assert_array_equal(found.to_numpy(), unit(w2v.encode(w2v.load(model), TEXTS)))
 
 
 def test_fit_trains_on_the_texts() -> None:
     training = {"vector_size": 4, "min_count": 1, "epochs": 1, "workers": 1}
     words = [text.split() for text in TEXTS]
     found = WordVectors(training=training).fit_transform(words)
-    np.testing.assert_array_equal(found, w2v.encode(w2v.train(words, **training), words))
+    np.testing.assert_array_equal(found, unit(w2v.encode(w2v.train(words, **training), words)))
     assert found.shape == (12, 4)
 
 
@@ -105,7 +106,7 @@ def test_missing_texts_are_skipped_in_training_and_get_zeros() -> None:
     messages = [str(warning.message) for warning in caught if "missing" in str(warning.message)]
     kinds = "(None, NaN, or an empty field of CSV)"
     assert messages == [f"skipped 2 missing texts {kinds}", f"gave zeros to 2 missing texts {kinds}"]
-    np.testing.assert_array_equal(found[:12], w2v.encode(w2v.train(TEXTS, **training), TEXTS))
+    np.testing.assert_array_equal(found[:12], unit(w2v.encode(w2v.train(TEXTS, **training), TEXTS)))
     assert not found[12:].any()
     estimator = WordVectors(w2v.train(TEXTS, **training))
     with pytest.warns(w2v.TextWarning, match="gave zeros to 1 missing text"):

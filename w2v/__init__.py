@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.evaluation.change import change as change
     from w2v.evaluation.compare import compare as compare
     from w2v.evaluation.evaluate import evaluate as evaluate
+    from w2v.evaluation.link_prediction import link_prediction as link_prediction
+    from w2v.evaluation.next_items import next_items as next_items
     from w2v.evaluation.similarity import word_pairs as word_pairs
     from w2v.explore.page import explore_page as explore_page
     from w2v.losses.loss import Loss as Loss
@@ -85,8 +87,10 @@ _MODULES = {  # the module of each public name
     "encode": "w2v.vectors.encode",
     "evaluate": "w2v.evaluation.evaluate",
     "explore_page": "w2v.explore.page",
+    "link_prediction": "w2v.evaluation.link_prediction",
     "load": "w2v.training.classifier",
     "losses": "w2v.losses",
+    "next_items": "w2v.evaluation.next_items",
     "perplexity": "w2v.training.perplexity",
     "prune": "w2v.training.quantize",
     "quantize": "w2v.training.quantize",

@@ -19,6 +19,7 @@ from w2v.training.classifier import LIKELY
 from w2v.training.classify import train_classifier
 from w2v.training.model import Model
 from w2v.training.train import train
+from w2v.vectors.cosines import unit
 from w2v.vectors.encode import Encoder, Weights, encode
 from w2v.vectors.keyed import KeyedVectors, load, vectors_of
 
@@ -35,7 +36,8 @@ Texts = Iterable[str] | Iterable[Sequence[str]]
 class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer from n texts, or lists of words, to their vectors, float32 (n, D); see w2v.encode.
 
-    Training skips missing texts (None, NaN), and their vectors are zeros.
+    Vectors are scaled to length 1, because linear models penalise the large weights that short vectors need. Training
+    skips missing texts (None, NaN), and their vectors are zeros.
 
     Args:
         model: Word vectors: a file that w2v.load reads, KeyedVectors, or a Model, which is neither copied nor changed.
@@ -82,7 +84,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             ValueError: If the input is not a list of texts.
         """
         check_is_fitted(self)
-        return encode(self.vectors_, _check_texts(X), self.weights)
+        return unit(encode(self.vectors_, _check_texts(X), self.weights))
 
     @property
     def _n_features_out(self) -> int:

@@ -58,7 +58,7 @@ def test_resampled_means_equal_drawing_items_one_by_one() -> None:
     random = np.random.default_rng(3)
     strata = np.repeat([0, 1, 2], [50, 200, 7])
     values = random.integers(0, 11, len(strata)) / 10 + strata
-    found = evaluating._means([item_scores(values, strata)], seed=1)[:, 1:]
+    found = evaluating.means([item_scores(values, strata)], seed=1)[:, 1:]
     assert found.shape == (1, RESAMPLES)
     slow = [
         np.concatenate([random.choice(values[strata == one], (strata == one).sum()) for one in range(3)]).mean()
@@ -67,14 +67,14 @@ def test_resampled_means_equal_drawing_items_one_by_one() -> None:
     assert found.mean() == pytest.approx(values.mean(), abs=0.01)
     assert found.std() == pytest.approx(np.std(slow), rel=0.1)
     assert stats.ks_2samp(found[0], slow).pvalue > 0.01
-    constant = evaluating._means([item_scores(strata, strata)], seed=1)  # values do not vary within a stratum
+    constant = evaluating.means([item_scores(strata, strata)], seed=1)  # values do not vary within a stratum
     np.testing.assert_allclose(constant, strata.mean())
 
 
 def test_models_share_their_resamples() -> None:
     values = np.random.default_rng(3).random(50)
     one, two = item_scores(values, np.zeros(50)), item_scores(values + 1, np.zeros(50))
-    first, second = evaluating._means([one, two], seed=1)
+    first, second = evaluating.means([one, two], seed=1)
     np.testing.assert_allclose(second - first, 1)
     scores = np.arange(50.0)
     first, second = evaluating._correlations([item_scores(values, scores), item_scores(-values, scores)], seed=1)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from w2v.vectors.query import Method
 
 # Printed where a model has no word of a test set.
+SIGNIFICANT = 0.05  # p-value below which two scores differ
 OTHER_TEST_SETS = (
     "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out FILE "
     "needs only a text"
@@ -292,6 +293,22 @@ def print_evaluation(names: Sequence[str], results: Sequence[EvaluationResult]) 
     )
     if len(names) > 1:
         print_line("differences are over the items that both models score")
+
+
+def print_conclusion(names: Sequence[str], result: EvaluationResult, models: int) -> None:
+    """Say how the first of the models compares with the simple methods, whose scores follow those of the models."""
+    methods = [*zip(names, result.scores, strict=True)][models:]
+    if not methods:
+        print_line("without --trained-on, no simple methods are scored, and such scores alone say little")
+        return
+    name, best = max(methods, key=lambda method: method[1].value or 0.0)
+    differs = best.p is not None and best.p < SIGNIFICANT
+    if not differs:
+        print_line(f"{names[0]} and {name} do not differ significantly in {result.measure}")
+    elif best.difference and best.difference > 0:
+        print_line(f"{name} beats {names[0]} in {result.measure}: the simple method is the better choice here")
+    else:
+        print_line(f"{names[0]} beats all simple methods in {result.measure}")
 
 
 def _score(score: Score) -> str:

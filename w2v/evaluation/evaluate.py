@@ -159,25 +159,25 @@ def evaluate(
     results: list[EvaluationResult] = ResultList()
 
     def add_result(name: str, measure: str, item_scores: list[ItemScores], statistic: Statistic) -> None:
-        results.append(EvaluationResult(name, measure, _scores(item_scores, statistic, seed)))
+        results.append(EvaluationResult(name, measure, score_models(item_scores, statistic, seed)))
         meter(len(results), total)
 
     for file in (None, *questions):
         name = "bundled questions" if file is None else Path(file).name
         answered = [answer_questions(model, file, restrict_vocab, method) for model in vectors]
         _warn_of_malformed(file, [question_set for question_set, _ in answered])
-        add_result(name, "accuracy", [_accuracy(*each) for each in answered], _means)
+        add_result(name, "accuracy", [_accuracy(*each) for each in answered], means)
     for file in (None, *pairs):
         name = "bundled pairs" if file is None else Path(file).name
         rated = [rated_pairs(model, file) for model in vectors]
         _warn_of_malformed(file, rated)
         add_result(name, "spearman", [_cosines(each) for each in rated], _correlations)
         related = [_related(*each) for each in zip(vectors, rated, strict=True)]
-        add_result(name, "related neighbours", related, _means)
-    add_result("frequent words", "rare neighbours", [_rare(model) for model in vectors], _means)
+        add_result(name, "related neighbours", related, means)
+    add_result("frequent words", "rare neighbours", [_rare(model) for model in vectors], means)
     if held_out is not None:
         name = Path(held_out).name if isinstance(held_out, str | os.PathLike) else "held-out text"
-        add_result(name, "gaps", _gaps(name, vectors, held_out, reading, progress), _means)
+        add_result(name, "gaps", _gaps(name, vectors, held_out, reading, progress), means)
     return results
 
 
@@ -264,7 +264,7 @@ def _gaps(
 Statistic = Callable[[Sequence[ItemScores], int], Array]
 
 
-def _scores(models: Sequence[ItemScores], statistic: Statistic, seed: int) -> list[Score]:
+def score_models(models: Sequence[ItemScores], statistic: Statistic, seed: int) -> list[Score]:
     """Return the score of each model, with its interval and its difference from the first model."""
     scores = []
     for number, model in enumerate(models):
@@ -301,10 +301,10 @@ def _difference(
         return difference, mcnemar(first.values > 0, other.values > 0)
     differences = differences[np.isfinite(differences)]
     tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
-    return difference, min(1.0, 2 * (tail + 1) / (len(differences) + 1))
+    return difference, min(1.0, float(2 * (tail + 1) / (len(differences) + 1)))
 
 
-def _means(models: Sequence[ItemScores], seed: int) -> Array:
+def means(models: Sequence[ItemScores], seed: int) -> Array:
     """Return the mean of all items, and the means of items resampled within each stratum; see Statistic.
 
     A multinomial draw replaces drawing n items one by one: it counts how often each combination of values is drawn.

@@ -74,6 +74,39 @@ class Graph:
     def __repr__(self) -> str:
         return f"<Graph: {pluralise(self.nodes, 'node')}, {pluralise(len(self.neighbours), 'neighbour')}>"
 
+    def hold_out(self, share: float, seed: int = 1) -> tuple[Graph, NDArray[np.int64]]:
+        """Take a random `share` of the edges away, without dividing a connected part of the graph.
+
+        The edges of a random spanning forest stay, and so do loops.
+
+        Returns:
+            The rest of the graph, and the nodes of the held-out edges, int64 (n, 2).
+
+        Raises:
+            W2VError: So many edges cannot be taken.
+        """
+        from scipy import sparse
+
+        sources = np.repeat(np.arange(self.nodes), np.diff(self.indptr))
+        ends = np.sort([sources, self.neighbours.astype(np.int64)], axis=0)
+        numbers = ends[0] * self.nodes + ends[1]  # the same in both directions
+        distinct = np.unique(numbers[ends[0] < ends[1]])
+        first, second = np.divmod(distinct, self.nodes)
+        random = np.random.default_rng(seed)
+        lengths = sparse.csr_array((1 + random.random(len(distinct)), (first, second)), shape=(self.nodes, self.nodes))
+        forest = sparse.csgraph.minimum_spanning_tree(lengths).tocoo()
+        free = np.setdiff1d(distinct, forest.row.astype(np.int64) * self.nodes + forest.col)
+        wanted = round(share * self.edges)
+        if wanted > len(free):
+            most = len(free) / max(1, self.edges)
+            raise W2VError(f"at most {most:.2f} of the edges can be held out: without more, the graph falls apart")
+        chosen = random.permutation(free)[:wanted]
+        stay = ~np.isin(numbers, chosen)
+        indptr = np.append(0, np.cumsum(stay))[self.indptr]
+        weights = None if self.weights is None else self.weights[stay]
+        rest = Graph(indptr, self.neighbours[stay], weights, self.names, self.directed, self.key_type)
+        return rest, np.column_stack(np.divmod(chosen, self.nodes))
+
     @classmethod
     def from_blocks(
         cls,

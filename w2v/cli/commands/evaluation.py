@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from w2v.cli.printing import (
     Result,
     label_values,
     print_comparison,
+    print_conclusion,
     print_evaluation,
     print_label_scores,
     print_perplexity,
@@ -22,8 +24,13 @@ from w2v.cli.printing import (
 )
 from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
+from w2v.evaluation.evaluate import EvaluationResult
 from w2v.evaluation.evaluate import evaluate as evaluate_models
 from w2v.evaluation.labels import compare_labels
+from w2v.evaluation.link_prediction import BASELINES as LINK_BASELINES
+from w2v.evaluation.link_prediction import link_prediction
+from w2v.evaluation.next_items import BASELINES as NEXT_ITEM_BASELINES
+from w2v.evaluation.next_items import next_items
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
@@ -63,6 +70,14 @@ def _load_view(path: Path, view: str | None) -> View:
 @options.LABELLED
 @options.number_option("-k", default=1, help="With --labelled: predict up to N labels of each text.")
 @options.THRESHOLD
+@options.file_option("--sessions", help="Score recommendations for these sessions, which no MODEL was trained on.")
+@options.file_option("--edges", help="Score link prediction on these edges, which no MODEL was trained on.")
+@options.file_option(
+    "--trained-on",
+    help="With --sessions or --edges: also score simple methods on the sessions or the graph of the training.",
+)
+@options.number_option("--topn", default=20, help="With --sessions: the number of recommended items.")
+@options.number_option("--last", help="With --sessions: use only the last N items of a session.  [default: all]")
 @options.RESTRICT_VOCAB
 @options.METHOD
 @options.number_option("--seed", default=1, help="Seed of the bootstrap.")
@@ -73,6 +88,11 @@ def evaluate(
     progress: Report,
     held_out: Path | None,
     labelled: Path | None,
+    sessions: Path | None,
+    edges: Path | None,
+    trained_on: Path | None,
+    topn: int,
+    last: int | None,
     labels: str | None,
     k: int,
     threshold: float | None,
@@ -98,18 +118,36 @@ def evaluate(
     from the share of right predictions (calibration error), and the labels that are confused most often. Intervals of
     the accuracy are 95 % intervals (Wilson), and other models are compared with the first by McNemar's test.
 
+    With --sessions, the MODELs have vectors of items, and the scores say how high the last item of each session is
+    ranked among the recommendations for the items before it. With --edges, they have vectors of nodes, and the scores
+    say how often an edge has a higher cosine than a pair without an edge, whose second node is drawn by its degree.
+    --trained-on adds columns for simple methods, which every model should beat. Without them, such scores say little.
+
     \b
     w2v evaluate model.bin
+    w2v evaluate items.safetensors --sessions later.csv --item product --session visit --trained-on earlier.csv
+    w2v evaluate nodes.bin --edges held-out.tsv --trained-on graph.tsv
     w2v evaluate classifier.safetensors --labelled test.txt
     w2v evaluate old.safetensors new.safetensors --labelled test.csv --column text --labels topic
     w2v evaluate model.safetensors --held-out later-texts.txt
     w2v evaluate old.safetensors new.safetensors --questions questions-words.txt --pairs wordsim.txt --pairs men.txt
     """
     reading = options.given_options(ReadingOptions, given)
+    if sessions or edges:
+        if sessions and edges:
+            raise click.UsageError("--edges has no effect with --sessions")
+        option = "--sessions" if sessions else "--edges"
+        others = ["questions", "pairs", "held_out", "labelled", "labels", "k", "threshold", "restrict_vocab", "method"]
+        refuse_together(option, [*others, *([] if sessions else ["topn", "last", *options_of(ReadingOptions)])])
+        more: dict[str, Any] = {"sessions": sessions, "topn": topn, "last": last} if sessions else {"edges": edges}
+        more |= {"trained_on": trained_on, "seed": given["seed"], "progress": progress} | reading
+        return _evaluate_with_baselines(models, next_items if sessions else link_prediction, more)
+    options.refuse_without("--sessions or --edges", ["trained_on"])
+    options.refuse_without("--sessions", ["topn", "last"])
     if labelled:
-        others = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
+        without_effect = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
         no_effect = (name for name in options_of(ReadingOptions) if name not in ("column", "encoding", "errors"))
-        refuse_together("--labelled", (*others, *no_effect))
+        refuse_together("--labelled", (*without_effect, *no_effect))
         texts = options.corpus_of([str(labelled)])
         return _evaluate_labels(models, texts, {"labels": labels, "k": k, "threshold": threshold} | reading, progress)
     options.refuse_without("--labelled", ("labels", "k", "threshold"))
@@ -126,6 +164,21 @@ def evaluate(
     results = evaluate_models(*vectors, **arguments, progress=progress)
     names = list(map(str, models))
     return {"models": names, "results": [asdict(one) for one in results]}, lambda _: print_evaluation(names, results)
+
+
+def _evaluate_with_baselines(
+    models: tuple[Path, ...], score: Callable[..., list[EvaluationResult]], given: dict[str, Any]
+) -> Result:
+    """Score models of items or nodes, and simple methods next to them."""
+    results = score(*(load(model, progress=given["progress"]) for model in models), **given)
+    baselines = NEXT_ITEM_BASELINES if score is next_items else LINK_BASELINES
+    names = [*map(str, models), *(baselines if given["trained_on"] else ())]
+
+    def print_text(_: object) -> None:
+        print_evaluation(names, results)
+        print_conclusion(names, results[0], len(models))
+
+    return {"models": names, "results": [asdict(one) for one in results]}, print_text
 
 
 def _evaluate_labels(models: tuple[Path, ...], texts: Corpus, given: dict[str, Any], progress: Report) -> Result:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from w2v.cli import options, outputs
 from w2v.cli.console import say
@@ -18,10 +19,12 @@ from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system import memory
+from w2v.system.files import atomic_write
 from w2v.text.idstore import ReadingOptions, read_corpus
 from w2v.text.phrases import PhraseOptions, Phrases, read_connectors, refuse_items
 from w2v.text.vocabulary import Vocabulary
 
+HELD_OUT_SHARE = 0.1  # of the edges of a graph
 BEST_PHRASES = 10  # number of phrases shown for each pass
 
 
@@ -139,13 +142,32 @@ def phrases(
 @click.command(cls=options.ResultCommand)
 @click.argument("graphs", nargs=-1, required=True, type=click.Path(), metavar="GRAPH...")
 @options.file_option("-o", "--output", required=True, help="Text file to write: one walk per line.")
+@options.file_option(
+    "--hold-out",
+    help="Write a share of the edges to this file, and make no walks along them. w2v evaluate --edges uses them. No "
+    "connected part of the graph is divided.",
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="X",
+    help=f"With --hold-out: the share of the edges.  [default: {HELD_OUT_SHARE}]",
+)
 @options.options_for(WalkOptions, common=True)
 @options.number_option(
     "--seed", default=1, help="Seed of the random numbers. The walks do not depend on the number of threads."
 )
 @options.options_for(Settings, "workers", common=True)
 @options.WRITING
-def walks(graphs: tuple[str, ...], output: Path, force: bool, progress: Report, **given: Any) -> Result:
+def walks(
+    graphs: tuple[str, ...],
+    output: Path,
+    hold_out: Path | None,
+    share: float | None,
+    force: bool,
+    progress: Report,
+    **given: Any,
+) -> Result:
     """Write random walks on a GRAPH.
 
     GRAPH is an edge list: each line has two nodes and possibly a weight. Lines that begin with # or % are comments. Or
@@ -156,22 +178,35 @@ def walks(graphs: tuple[str, ...], output: Path, force: bool, progress: Report, 
     w2v walks edges.tsv -o walks.txt
     w2v walks edges.csv -o walks.txt --weighted --directed -p 0.5 -q 2
     w2v walks matrix.npz -o walks.txt --walk-length 40 --walks 20
+    w2v walks edges.tsv -o walks.txt --hold-out held-out.tsv --share 0.2
     """
+    if not hold_out:
+        options.refuse_without("--hold-out", ["share"])
     settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_options(WalkOptions, given))
     source = options.corpus_of(graphs)
-    outputs.check_text(output, force, map(Path, source.files))
+    for path in filter(None, (output, hold_out)):
+        outputs.check_text(path, force, map(Path, source.files))
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
     check_edges(graph, str(source))
+    held_out = np.empty((0, 2), np.int64)
+    if hold_out:
+        graph, held_out = graph.hold_out(share or HELD_OUT_SHARE, settings.seed)
     written = 0
 
     def write(path: Path, force: bool) -> None:
         nonlocal written
         written = write_walks(graph, path, walk_options, seed=settings.seed, force=force, **work)
 
-    outputs.save([(output, write)], force)
+    def write_edges(path: Path, force: bool) -> None:
+        names = graph.names.tolist()
+        with atomic_write(path, force) as file:
+            file.writelines(f"{names[first]}\t{names[second]}\n".encode() for first, second in held_out.tolist())
+
+    outputs.save([(output, write), *([(hold_out, write_edges)] if hold_out else [])], force)
     return {
         "output": str(output),
+        **({"held_out_edges": len(held_out)} if hold_out else {}),
         "nodes": graph.nodes,
         "edges": graph.edges,
         "isolated_nodes": graph.isolated,

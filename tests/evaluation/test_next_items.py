@@ -1,0 +1,104 @@
+"""Scores of recommendations, compared with recommendations one by one and with plain counts."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import w2v
+from tests.helpers import run, run_json
+from w2v.evaluation.next_items import BASELINES, next_items
+from w2v.vectors.keyed import KeyedVectors
+
+TRAINED_ON = [["a", "b", "c"], ["a", "b", "d"], ["e", "f"], ["f", "e", "a"], ["b", "c"], ["e", "d"]]
+SESSIONS = [["a", "b", "c"], ["e", "f"], ["a"], ["a", "b", "a"], ["c", "x"], ["x", "f"], ["d", "e", "c", "b"]]
+SCORED = [["a", "b", "c"], ["e", "f"], ["c", "x"], ["x", "f"], ["d", "e", "c", "b"]]  # two items, the last one new
+
+
+def vectors() -> KeyedVectors:
+    return KeyedVectors(list("abcdef"), np.random.default_rng(1).normal(size=(6, 4)))
+
+
+def reference_ranks(scores_of: dict[str, dict[str, float]], last: int | None = None) -> list[float]:
+    """Return the rank of each last item by the sum of the scores that the items before it give."""
+    ranks = []
+    for *before, target in SCORED:
+        sums = Counter(dict.fromkeys("abcdef", 0.0))
+        for item in before[-last if last else 0 :]:
+            sums.update(scores_of.get(item, {}))
+        others = [sums[item] for item in "abcdef" if item not in before and item != target]
+        own = sums[target]
+        ties = sum(np.isclose(own, other) for other in others)
+        above = sum(other > own and not np.isclose(own, other) for other in others)
+        ranks.append(above + 1 + ties / 2 if target in "abcdef" else np.inf)
+    return ranks
+
+
+def cosines(rows: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    units = {item: row / np.linalg.norm(row) for item, row in rows.items()}
+    return {item: {other: float(row @ units[other]) for other in units} for item, row in units.items()}
+
+
+def baseline_scores(name: str) -> dict[str, dict[str, float]]:
+    """Return the scores that an item gives to others, from plain loops over the sessions."""
+    if name == "popularity":
+        counts = Counter(item for session in TRAINED_ON for item in session)
+        return {item: dict(counts) for item in [*"abcdef", "x"]}
+    if name == "Markov":
+        chain: dict[str, dict[str, float]] = {item: Counter() for item in "abcdef"}
+        for session in TRAINED_ON:
+            for first, second in pairwise(session):
+                chain[first][second] += 1
+        return chain
+    weights = np.array([np.log(6 / len(session)) for session in TRAINED_ON])
+    return cosines({item: weights * [item in session for session in TRAINED_ON] for item in "abcdef"})
+
+
+@pytest.mark.parametrize("last", [None, 1, 2])
+@pytest.mark.parametrize("topn", [1, 2, 4])
+def test_scores_are_those_of_ranks_one_by_one(last: int | None, topn: int) -> None:
+    results = next_items(vectors(), sessions=SESSIONS, trained_on=TRAINED_ON, topn=topn, last=last)
+    rows = dict(zip("abcdef", vectors().vectors, strict=True))
+    expected = [reference_ranks(cosines(rows), last)]
+    for name in BASELINES:
+        expected.append(reference_ranks(baseline_scores(name), 1 if name != "ItemKNN" else None))
+    for number, ranks in enumerate(expected):
+        hits = np.array(ranks) <= topn
+        reciprocal = np.where(hits, 1 / np.array(ranks), 0)
+        gains = np.where(hits, 1 / np.log2(np.array(ranks) + 1), 0)
+        found = [result.scores[number].value for result in results]
+        np.testing.assert_allclose(found, [hits.mean(), gains.mean(), reciprocal.mean()], rtol=1e-6)
+    assert {(score.items, score.total) for result in results for score in result.scores} == {(5, 7)}
+
+
+def test_hits_are_recommendations() -> None:
+    found = next_items(vectors(), sessions=SCORED, topn=2)[0].scores[0].value
+    recommended = w2v.recommend(vectors(), [session[:-1] for session in SCORED], topn=2)
+    hits = [target in dict(items) for (*_, target), items in zip(SCORED, recommended, strict=True)]
+    assert found == pytest.approx(np.mean(hits))
+
+
+def test_command_reads_tables_and_names_the_baselines(tmp_path: Path) -> None:
+    vectors().save(tmp_path / "items.txt")
+    for name, sessions in (("earlier", TRAINED_ON), ("later", SESSIONS)):
+        rows = [f"{number},{item}\n" for number, session in enumerate(sessions) for item in session]
+        (tmp_path / f"{name}.csv").write_text("".join(["visit,product\n", *rows]))
+    columns = ["--item", "product", "--session", "visit"]
+    files = ["--sessions", tmp_path / "later.csv", "--trained-on", tmp_path / "earlier.csv", "--topn", "2"]
+    printed = run_json("evaluate", tmp_path / "items.txt", *files, *columns)
+    assert printed["models"] == [str(tmp_path / "items.txt"), *BASELINES]
+    results = next_items(vectors(), sessions=SESSIONS, trained_on=TRAINED_ON, topn=2)
+    found = [[score["value"] for score in result["scores"]] for result in printed["results"]]
+    assert found == [[pytest.approx(score.value, rel=1e-6) for score in result.scores] for result in results]
+
+
+def test_impossible_sessions_and_options_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(w2v.W2VError, match="no session has two items and a last item that is new in it"):
+        next_items(vectors(), sessions=[["a"], ["b", "c", "b"]])
+    with pytest.raises(w2v.SettingsError, match="topn"):
+        next_items(vectors(), sessions=SESSIONS, topn=0)
+    vectors().save(tmp_path / "items.txt")
+    done = run("evaluate", tmp_path / "items.txt", "--trained-on", tmp_path / "items.txt", code=2)
+    assert done.stderr.startswith("w2v: --trained-on has no effect without --sessions or --edges")
