@@ -68,6 +68,7 @@ METRICS: dict[str, Any] = {
     "output": "new.bin", "vocabulary_size": 1234, "vector_size": 1, "words_per_second": 1_230_000.0,
     "peak_memory_bytes": 2_345_600_000, "tokens": 5000, "tokens_trained": 10_000, "loss": [3.0, 2.5, None],
     "seconds": {"read": 0.5, "total": 12.34}, "instruction_set": "avx2", "cache_reused": False, "pruned": 0,
+    "noun": "word",
     "settings": {"model": "cbow", "loss": "ns", "window": 8, "epochs": 2, "negative": 5},
 }  # fmt: skip
 
@@ -305,14 +306,14 @@ huffman   2  11
             id="code lengths",
         ),
         pytest.param(
-            lambda: printing.print_training(METRICS | {"pruned": 1}),
+            lambda: printing.print_training(METRICS | {"noun": "node", "pruned": 1}),
             """\
-output    new.bin: 1,234 words, 1 value each, in 12.3 s with 2,346 MB
-trained   10,000 words at 1.23 M words/s, loss 2.5 in the last epoch
+output    new.bin: 1,234 nodes, 1 value each, in 12.3 s with 2,346 MB
+trained   10,000 nodes at 1.23 M nodes/s, loss 2.5 in the last epoch
 settings  model cbow, loss ns, window 8, epochs 2; all: --verbose
-pruned    1 rare word dropped, because of --max-types
+pruned    1 rare node dropped, because of --max-types
 """,
-            id="training",
+            id="training on a graph",
         ),
         pytest.param(
             lambda: printing.print_training(METRICS | {"views": VIEWS}),

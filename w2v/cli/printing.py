@@ -109,18 +109,19 @@ def print_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) ->
 
 def print_training(metrics: Mapping[str, Any]) -> None:
     """Print the summary of a training run."""
-    values, speed = pluralise(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
-    vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
+    noun, values = metrics["noun"], pluralise(metrics["vector_size"], "value")
+    speed = f"{metrics['words_per_second'] / 1e6:.2f} M {noun}s/s"
+    vocabulary, memory = pluralise(metrics["vocabulary_size"], noun), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
     views = metrics.get("views", {"": metrics}).values()
     loss = " and ".join(map(_last_loss, views))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
-        ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
+        ("trained", f"{metrics['tokens_trained']:,} {noun}s at {speed}, loss {loss} in the last epoch"),
         ("settings", f"{format_value({name: settings[name] for name in BRIEF if name in settings})}; all: --verbose"),
     ]
     if metrics["pruned"]:
-        rows.append(("pruned", f"{pluralise(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
+        rows.append(("pruned", f"{pluralise(metrics['pruned'], f'rare {noun}')} dropped, because of --max-types"))
     print_table(rows)
 
 

@@ -66,7 +66,7 @@ def plan_run(
     vocabulary = initial.vocabulary
     if len(vocabulary) < 2:
         raise NothingToTrain(
-            f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
+            f"the vocabulary has one {store.noun}, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
             "lower min_count or give more text"
         )
     loss = initial.loss or loss_for(settings, vocabulary)
@@ -89,7 +89,8 @@ def plan_run(
     tokens_before = store.cumulative_known_counts(words, chunk)
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
         raise NothingToTrain(
-            "no word of the corpus is in the vocabulary that was given: are language, --lower and --tokenize the same?"
+            f"no {store.noun} of the corpus is in the vocabulary that was given: are language, --lower and --tokenize "
+            "the same?"
         )
     return Plan(
         settings=settings,

@@ -107,6 +107,11 @@ class Run:
         return self.config.settings
 
     @property
+    def _unit(self) -> str:
+        """What messages call the tokens of the text: words, items or nodes."""
+        return f"{self.text.types.noun}s"
+
+    @property
     def metrics(self) -> dict[str, Any]:
         """Measurements that only this kind of run has."""
         return {"held_out_scores": self.scores} if self.scores else {}
@@ -167,7 +172,7 @@ class Run:
         self.seconds, self.history, self.scores = info.seconds, checkpoint.history, list(info.scores)
         self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), checkpoint.losses, checkpoint.predictions)
         total = self.plan.tokens * self.plan.epochs
-        log.info("resuming after %s of %s words", f"{info.tokens_trained:,}", f"{total:,}")
+        log.info("resuming after %s of %s %s", f"{info.tokens_trained:,}", f"{total:,}", self._unit)
         if info.ranks > 1:
             self._set_history_offset()
 
@@ -238,6 +243,7 @@ class Run:
             "sentences": self.text.types.sentences,
             "tokens_read": self.text.types.tokens,
             "pruned": self.text.types.pruned,
+            "noun": self.text.types.noun,
             "cache_reused": self.store.reused,
             "instruction_set": self.plan.instruction_set,
             **self.metrics,
@@ -301,7 +307,7 @@ class Run:
 
     def _start_meter(self, report: Report | None) -> None:
         constants = {"epochs": self.plan.epochs, "memory": self.peak_memory, "memory_limit": self.memory_limit}
-        self._meter = Meter(report, "train", self._words_trained, **constants)
+        self._meter = Meter(report, "train", self._words_trained, unit=self._unit, **constants)
         self._report()
 
     def _check_trained(self, checkpoint: Checkpoint) -> None:
@@ -401,7 +407,8 @@ class Run:
         last_good = self.checkpoint_folder.discard_after_rise() if self.checkpoint_folder else None
         loss = f"the mean loss of a prediction is {_highest_mean_loss(losses, predictions):,.3g}"
         raise Diverged(
-            f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
+            f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} "
+            f"{self._unit} "
             + (loss if has_risen else "vectors have NaN or infinite values")
             + f"; lower alpha, now {self.settings.start_alpha:g}"
             + (f"; the last good checkpoint is {last_good}" if last_good else "")
