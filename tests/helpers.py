@@ -100,7 +100,7 @@ def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> 
     assert (result.exit_code, type(result.exception)) in [(0, type(None)), (code, SystemExit)], result.stderr
     assert result.exit_code == code, result.output
     if code:
-        if "--json" in itertools.takewhile("--".__ne__, arguments):
+        if "--json" in itertools.takewhile(lambda argument: argument != "--", arguments):
             assert json.loads(result.stderr).keys() == {"error", "exit_code"}
         else:
             assert_one_line(result.stderr)

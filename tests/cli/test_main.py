@@ -453,6 +453,9 @@ def test_convert_keeps_vectors_in_all_formats(model: Path, tmp_path: Path) -> No
     assert (tmp_path / "1.safetensors").read_bytes() == model.read_bytes()
     assert w2v.load(source).index_to_key == native.index_to_key
     assert "counts, losses by epoch, input rows" in run("convert", model, tmp_path / "7.bin").stdout
+    for option in ("--encoding=cp1251", "--errors=replace"):
+        refused = run("convert", model, tmp_path / "8.bin", "--vectors=input", option, code=2).stderr
+        assert f"{option.partition('=')[0]} has no effect with --vectors" in refused
 
 
 # -- help and errors ------------------------------------------------------------------------
