@@ -17,6 +17,7 @@ from w2v.evaluation.compare import Band, Comparison
 from w2v.evaluation.evaluate import EvaluationResult, Score
 from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
+from w2v.training.compare_losses import LossComparison, LossScores
 from w2v.training.effective_rank import EffectiveRank
 from w2v.training.perplexity import Perplexity
 from w2v.training.search import Trial
@@ -47,6 +48,10 @@ COMPARISON = Comparison(
     shared=1234, only_first=1, only_second=2345, bands=[Band(1, 100, 90, 0.5), Band(101, 1234, 1000, 0.25)],
     results=EVALUATION,
 )  # fmt: skip
+LOSSES = [
+    LossScores("ns", 0.05, 1.25, 999.91, 0.75, 0.25),
+    LossScores("softmax", 0.01, 12_345.67, 2000.5, 0.5, None),
+]
 RANK = EffectiveRank(
     rank=7,
     max_rank=8,
@@ -290,6 +295,18 @@ worse than a guess among all words: the model is too sure of its predictions. It
 text, or this text is of another kind. Its vectors may still be good: w2v evaluate --held-out tests them
 """,
             id="perplexity of a bad model",
+        ),
+        pytest.param(
+            lambda: printing.print_losses(LossComparison(LOSSES, 2000, 1234.56, 5)),
+            """\
+loss     alpha   seconds  perplexity   gaps  analogies
+ns        0.05       1.2       999.9  0.750      25.0%
+softmax   0.01  12,345.7     2,000.5  0.500          -
+perplexity of word frequencies only: 1,234.6; of a guess among all words: 2,000; 5 epochs each
+worse than a guess: softmax, which learnt too long from too little text
+gaps: how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5
+""",
+            id="losses",
         ),
         pytest.param(
             lambda: printing.print_code_lengths(CODES),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.classifier import Explanation
+    from w2v.training.compare_losses import LossComparison
     from w2v.training.effective_rank import EffectiveRank
     from w2v.training.perplexity import Perplexity
     from w2v.training.search import Search, Trial
@@ -437,6 +438,29 @@ def print_perplexity(result: Perplexity) -> None:
             f"{share(skipped, result.tokens + skipped)} of the words are skipped, and a model with more words has to "
             "predict some of them"
         )
+
+
+def print_losses(result: LossComparison) -> None:
+    """Print a row for each loss, and the perplexities to compare with."""
+    rows = [
+        (
+            one.loss,
+            f"{one.alpha:g}",
+            f"{one.seconds:,.1f}",
+            f"{one.perplexity:,.1f}",
+            f"{one.gaps:.3f}",
+            percent(one.accuracy),
+        )
+        for one in result.losses
+    ]
+    print_table(rows, ("loss", "alpha", "seconds", "perplexity", "gaps", "analogies"))
+    print_line(
+        f"perplexity of word frequencies only: {result.unigram_perplexity:,.1f}; of a guess among all words: "
+        f"{result.vocabulary_size:,}; {pluralise(result.epochs, 'epoch')} each"
+    )
+    if worse := [one.loss for one in result.losses if one.perplexity > result.vocabulary_size]:
+        print_line(f"worse than a guess: {', '.join(worse)}, which learnt too long from too little text")
+    print_line(f"gaps: {GAPS}")
 
 
 def print_rank(result: EffectiveRank) -> None:
