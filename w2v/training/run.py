@@ -53,6 +53,7 @@ class Run:
         history: See Checkpoint.
         scores: See ResumeInfo.
         tokens: The number of words of the vocabulary in the text; with several ranks, in all parts of the text.
+        needed_memory: The memory that the run needs, in bytes.
         peak_memory: The estimated peak memory of this process in bytes.
         memory_limit: The memory available to this process in bytes.
     """
@@ -75,7 +76,7 @@ class Run:
             initial: The vocabulary, the loss and the initial matrices.
             text: The text.
             share: The share of the text, from its start, to train on.
-            other_memory: The bytes that will be needed in addition to the memory of this run.
+            other_memory: The bytes that will be needed after the run, in addition to its memory.
             checkpoint_folder: The folder to write checkpoints to.
             best_folder: The folder that keeps the best checkpoint, if the run may stop early.
         """
@@ -140,12 +141,13 @@ class Run:
 
         Raises:
             W2VError: There is not enough memory for them, for `copies` copies of them, which checkpoints need, and for
-                `other_memory` bytes.
+                `other_memory` bytes after the run.
         """
         plan, settings = self.plan, self.plan.settings
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
-        needed = memory_needed(plan, settings, copies) + other_memory
-        self.peak_memory, self.memory_limit = memory.check(needed, "training", hint, self.config.ignore_memory)
+        self.needed_memory = memory_needed(plan, settings, copies, other_memory)
+        found = memory.check(self.needed_memory, "training", hint, self.config.ignore_memory)
+        self.peak_memory, self.memory_limit = found
         words, size = len(plan.keep_thresholds), settings.vector_size
         inputs = initial_inputs(input_row_count(plan), size, settings.seed, bfloat16.dtype_of(settings.storage))
         parameters = plan.loss.new_parameters()
