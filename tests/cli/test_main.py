@@ -58,6 +58,7 @@ ARGUMENTS = {
     "compare": "{model} {model}",
     "change": "{model} {model}",
     "perplexity": "{model} {corpus}",
+    "compare-losses": "{corpus} --losses ns,hs --vector-size 8",
     "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",
     "explore": "{model} --restrict-vocab 9 -o out.html",
@@ -76,7 +77,7 @@ def labelled_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return files
 
 
-TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"]}
+TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"], "compare-losses"}
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)

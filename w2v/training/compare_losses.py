@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +33,7 @@ from w2v.training.train import start_runs
 
 log = logging.getLogger("w2v")
 
-WORD_LOSSES = tuple(name for name in LOSSES if name != OneVsAll.name)  # one-vs-all is for labels
+WORD_LOSSES = ",".join(name for name in LOSSES if name != OneVsAll.name)  # one-vs-all is for labels
 # Defaults that would otherwise depend on the loss. Each loss keeps its best alpha.
 EQUAL_SETTINGS: dict[str, Any] = {"vectors": "input", "epochs": FEW_EPOCHS}
 
@@ -80,7 +79,7 @@ class LossComparison(Result):
 def compare_losses(
     corpus: Source,
     *,
-    losses: Sequence[str] = WORD_LOSSES,
+    losses: str = WORD_LOSSES,
     questions: PathLike | None = None,
     progress: Report | None = None,
     **given: Any,
@@ -89,7 +88,7 @@ def compare_losses(
 
     Args:
         corpus: See `train`. The text is read once, and all models have the same words.
-        losses: The names of the losses.
+        losses: The names of the losses, divided by commas.
         questions: The analogy questions; see `analogies`.
         progress: See `train`. The field `view` of a report is the loss.
         given: The settings of all models, and arguments of read_corpus. A setting that only some losses have is used
@@ -100,7 +99,7 @@ def compare_losses(
         SettingsError: See `train`; before the first training.
     """
     refuse_unknown(given, [*options_of(Settings), *options_of(ReadingOptions)], RENAMED)
-    runs = [RunConfig.from_options({**EQUAL_SETTINGS, **given, "loss": loss}) for loss in losses]
+    runs = [RunConfig.from_options({**EQUAL_SETTINGS, **given, "loss": loss}) for loss in losses.split(",")]
     reported, config = progress or notebook_bar(), runs[0]
     with ExitStack() as stack:
         store, _ = read_words(Corpus(corpus), config, reported)
