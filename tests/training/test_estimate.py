@@ -41,7 +41,7 @@ def test_a_sample_gives_the_size_of_the_whole_text(text: Path) -> None:
     assert found.vocabulary_size == pytest.approx(len(model.vocabulary), rel=0.3)
     assert found.parameter_bytes == pytest.approx(2 * 4 * 8 * len(model.vocabulary), rel=0.3)
     assert found.ids_bytes == pytest.approx(4 * 110_000, rel=0.05)
-    assert (found.epochs, found.noun) == (3, "word")
+    assert found.epochs == 3
     assert found.seconds > 0
 
 
@@ -57,17 +57,14 @@ def test_a_whole_text_is_not_an_estimate(text: Path, monkeypatch: pytest.MonkeyP
 def test_the_command_writes_nothing(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     command = ("train", "text", "--dry-run", "--vector-size=8", "--epochs=3")
-    lines = run(*command).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["text", "memory", "disk", "time", "estimated"]
-    assert re.search(r"about (9\d|10\d),\d\d\d words, \d+ of them different", lines[0])
-    assert run_json(*command)["epochs"] == 3
+    shown = run(*command).stdout
+    assert re.search(r"share read +0\.1\d+\nwords +(9\d|10\d),\d\d\d\nvocabulary size +\d+\nepochs +3\n", shown)
+    assert run_json(*command)["memory_bytes"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
     assert "--graph has no effect with --dry-run" in run(*command, "--graph", code=2).stderr
 
 
 def test_a_pipe_of_unknown_size_is_said_to_be_estimated_in_part(text: Path) -> None:
-    last = run("train", "-", "--dry-run", "--vector-size=8", stdin=text.read_bytes()).stdout.splitlines()[-1]
-    assert last == "this is for the part of the text that was read: the size of the text is unknown"
-    (text.parent / "short").write_text("a b c\n" * 100)
-    last = run("train", "-", "--dry-run", stdin=b"a b c\n" * 100).stdout.splitlines()[-1]
-    assert last.startswith("time  ")
+    said = "w2v: the size of the text is unknown: this is for the part that was read\n"
+    assert said in run("train", "-", "--dry-run", "--vector-size=8", stdin=text.read_bytes()).stderr
+    assert said not in run("train", "-", "--dry-run", "--vector-size=8", stdin=b"a b c\n" * 100).stderr

@@ -19,7 +19,6 @@ from w2v.cli.console import say
 from w2v.display import format_value
 from w2v.errors import malformed_lines, pluralise, printable
 from w2v.evaluation.labels import wilson_interval
-from w2v.progress import duration
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from w2v.training.classifier import Explanation
     from w2v.training.compare_losses import LossComparison
     from w2v.training.effective_rank import EffectiveRank
-    from w2v.training.estimate import Estimate
     from w2v.training.perplexity import Perplexity
     from w2v.training.search import Search, Trial
     from w2v.training.slices import Slices
@@ -126,26 +124,6 @@ def print_training(metrics: Mapping[str, Any]) -> None:
     if metrics["pruned"]:
         rows.append(("pruned", f"{pluralise(metrics['pruned'], f'rare {noun}')} dropped, because of --max-types"))
     print_table(rows)
-
-
-def print_estimate(result: Estimate) -> None:
-    """Print what a run would need, and what the estimate is based on."""
-    needed, available, ids, parameters = (
-        f"{size / 1e6:,.0f} MB"
-        for size in (result.memory_bytes, result.available_bytes, result.ids_bytes, result.parameter_bytes)
-    )
-    print_table(
-        [
-            ("text", f"about {pluralise(result.words, result.noun)}, {result.vocabulary_size:,} of them different"),
-            ("memory", f"about {needed}, and {available} are available"),
-            ("disk", f"about {ids} for temporary files, and {parameters} for the matrices of a model or a checkpoint"),
-            ("time", f"about {duration(result.seconds)} for {pluralise(result.epochs, 'epoch')}"),
-        ]
-    )
-    if result.share_read is None:
-        print_line("this is for the part of the text that was read: the size of the text is unknown")
-    elif result.share_read < 1:
-        print_line(f"estimated from the first {percent(result.share_read)} of the text")
 
 
 def _last_loss(metrics: Mapping[str, Any]) -> str:

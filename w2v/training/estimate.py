@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from contextlib import suppress
@@ -24,6 +25,8 @@ from w2v.training.schedule import epochs_for
 from w2v.training.train import start_runs
 from w2v.training.views import choose_views, settings_of_views
 
+log = logging.getLogger("w2v")
+
 SAMPLE_BYTES = 1 << 24  # of the files; enough for 3 million words of plain text
 TRAINING_SECONDS = 2.0  # to measure the speed of each view
 BYTES_PER_ID = 4
@@ -34,9 +37,9 @@ class Estimate(Result):
     """What a run would need.
 
     Attributes:
-        share_read: The share of the text that was read; None if the size of the text is unknown.
+        share_read: The share of the text that was read; None if the size of the text is unknown. A line of the log then
+            says that the estimate is for this part.
         words: The number of words, items or nodes of the text.
-        noun: What they are called; see TypeCounts.
         vocabulary_size: The number of words to train.
         epochs: The number of epochs.
         memory_bytes: The peak memory of the process.
@@ -48,7 +51,6 @@ class Estimate(Result):
 
     share_read: float | None
     words: int
-    noun: str
     vocabulary_size: int
     epochs: int
     memory_bytes: int
@@ -87,6 +89,8 @@ def estimate(
         share = 1.0 if is_whole else corpus.bytes_read / corpus.total_bytes if corpus.total_bytes else None
         factor = 1 / (share or 1)
         counts = np.round(store.counts * factor).astype(np.int64)
+        if share is None:
+            log.warning("the size of the text is unknown: this is for the part that was read")
         types = TypeCounts(counts, store.strings, store.offsets, store.pruned, store.key_type, store.noun)
         settings = settings_of_views(choose_views(views, config.settings, types), config.settings)
         epochs = epochs_for(config.settings, config.settings.loss_class, types.tokens)
@@ -101,7 +105,6 @@ def estimate(
         return Estimate(
             share_read=share,
             words=round(store.tokens * factor),
-            noun=store.noun,
             vocabulary_size=size,
             epochs=epochs,
             memory_bytes=round(peak + (growth - 1) * sum(run.needed_memory for run in runs.values())),

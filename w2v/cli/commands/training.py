@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import click
 from w2v.cli import options, outputs
 from w2v.cli.console import ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, Option
-from w2v.cli.printing import Result, print_estimate, print_training, print_trial, print_values
+from w2v.cli.printing import Result, print_training, print_trial, print_values
 from w2v.cli.run_config import (
     OUTPUT,
     Command,
@@ -205,7 +206,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
         options.refuse_together("--dry-run", ("graph", "continue_from", "init", "resume", "checkpoint", "save_config"))
         command = new_run(given, OneProcess())
         more = {name: command.inputs[name] for name in ("views", "vocabulary")}
-        return estimate(command.config, command.inputs["corpus"], **more, progress=progress), print_estimate
+        return asdict(estimate(command.config, command.inputs["corpus"], **more, progress=progress))
     trained = run_training(given, progress)
     if trained is None:
         return None
