@@ -192,7 +192,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
     \b
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
-    zcat corpus.gz | w2v train - --cbow --loss hs --json
+    gzip -dc corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --phrases
     w2v train --graph edges.tsv -p 0.5 -q 2 -o nodes.safetensors
     w2v train corpus.txt --vector-size 300 --dry-run
