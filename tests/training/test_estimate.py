@@ -56,7 +56,7 @@ def test_a_whole_text_is_not_an_estimate(text: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_command_writes_nothing(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    command = ("train", "text", "--dry-run", "--vector-size=8", "--epochs=3")
+    command = ("train", "text", "--dry-run", "--vector-size=8", "--epochs=3", "--cache=cache")
     shown = run(*command).stdout
     assert re.search(r"share read +0\.1\d+\nwords +(9\d|10\d),\d\d\d\nvocabulary size +\d+\nepochs +3\n", shown)
     assert run_json(*command)["memory_bytes"] > 0

@@ -82,6 +82,7 @@ def estimate(
     Raises:
         W2VError: See `train`.
     """
+    config = replace(config, reading=replace(config.reading, cache=None))  # it would cache the sample as the text
     corpus.sample_bytes, started = SAMPLE_BYTES, time.perf_counter()
     store, _ = read_words(corpus, config, progress)
     with store:
