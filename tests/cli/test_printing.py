@@ -17,7 +17,6 @@ from w2v.evaluation.compare import Band, Comparison
 from w2v.evaluation.evaluate import EvaluationResult, Score
 from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
-from w2v.training.compare_losses import LossComparison, LossScores
 from w2v.training.effective_rank import EffectiveRank
 from w2v.training.perplexity import Perplexity
 from w2v.training.search import Trial
@@ -48,10 +47,13 @@ COMPARISON = Comparison(
     shared=1234, only_first=1, only_second=2345, bands=[Band(1, 100, 90, 0.5), Band(101, 1234, 1000, 0.25)],
     results=EVALUATION,
 )  # fmt: skip
-LOSSES = [
-    LossScores("ns", 0.05, 1.25, 999.91, 0.75, 0.25),
-    LossScores("softmax", 0.01, 12_345.67, 2000.5, 0.5, None),
-]
+COMPARED_LOSSES = {
+    "losses": [
+        {"loss": "ns", "alpha": 0.05, "seconds": 1.24, "perplexity": 999.91, "gaps": 0.75, "accuracy": 0.25},
+        {"loss": "softmax", "alpha": 0.01, "seconds": 12_345.67, "perplexity": 2000.5, "gaps": 0.5, "accuracy": None},
+    ],
+    "vocabulary_size": 2000, "unigram_perplexity": 1234.56, "epochs": 5,
+}  # fmt: skip
 RANK = EffectiveRank(
     rank=7,
     max_rank=8,
@@ -297,7 +299,7 @@ text, or this text is of another kind. Its vectors may still be good: w2v evalua
             id="perplexity of a bad model",
         ),
         pytest.param(
-            lambda: printing.print_losses(LossComparison(LOSSES, 2000, 1234.56, 5)),
+            lambda: printing.print_losses(COMPARED_LOSSES),
             """\
 loss     alpha   seconds  perplexity   gaps  analogies
 ns        0.05       1.2       999.9  0.750      25.0%

@@ -29,13 +29,14 @@ def test_scores_are_those_of_a_training_on_the_start_of_the_text() -> None:
     reports: list[Progress] = []
     result = compare_losses(TEXTS, losses="ns,hs", negative=3, progress=reports.append, **SMALL)
     counts = w2v.train(TEXTS, epochs=1, **SMALL).vocabulary
-    assert (result.vocabulary_size, result.epochs, [one.loss for one in result.losses]) == (20, 5, ["ns", "hs"])
-    for one, options in zip(result.losses, ({"negative": 3}, {"loss": "hs"}), strict=True):
+    assert (result["vocabulary_size"], result["epochs"]) == (20, 5)
+    assert [one["loss"] for one in result["losses"]] == ["ns", "hs"]
+    for one, options in zip(result["losses"], ({"negative": 3}, {"loss": "hs"}), strict=True):
         model = w2v.train(TEXTS[:-HELD_OUT], vocabulary=counts, vectors="input", epochs=5, **SMALL, **options)
         expected = w2v.perplexity(model, TEXTS[-HELD_OUT:])
-        assert one.perplexity == pytest.approx(expected.perplexity, rel=1e-6)
-        assert result.unigram_perplexity == pytest.approx(expected.unigram_perplexity, rel=1e-6)
-        assert (one.alpha, one.accuracy) == (model.settings.start_alpha, None)
+        assert one["perplexity"] == pytest.approx(expected.perplexity, rel=1e-6)
+        assert result["unigram_perplexity"] == pytest.approx(expected.unigram_perplexity, rel=1e-6)
+        assert (one["alpha"], one["accuracy"]) == (model.settings.start_alpha, None)
     trained = [report.view for report in reports if report.phase == "train" and report.done == report.total]
     assert list(dict.fromkeys(trained)) == ["ns", "hs"]
 
@@ -62,7 +63,7 @@ def test_a_loss_that_diverges_is_left_out(monkeypatch: pytest.MonkeyPatch, caplo
 
     trained = module._trained
     monkeypatch.setattr(module, "_trained", train)
-    assert [one.loss for one in compare_losses(TEXTS, losses="hs,ns", **SMALL).losses] == ["ns"]
+    assert [one["loss"] for one in compare_losses(TEXTS, losses="hs,ns", **SMALL)["losses"]] == ["ns"]
     assert caplog.messages == ["loss hs is left out: training diverged"]
     with pytest.raises(Diverged, match="with every loss"):
         compare_losses(TEXTS, losses="hs", **SMALL)

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.classifier import Explanation
-    from w2v.training.compare_losses import LossComparison
     from w2v.training.effective_rank import EffectiveRank
     from w2v.training.perplexity import Perplexity
     from w2v.training.search import Search, Trial
@@ -440,25 +439,19 @@ def print_perplexity(result: Perplexity) -> None:
         )
 
 
-def print_losses(result: LossComparison) -> None:
+def print_losses(result: Mapping[str, Any]) -> None:
     """Print a row for each loss, and the perplexities to compare with."""
+    formats = {"loss": "", "alpha": "g", "seconds": ",.1f", "perplexity": ",.1f", "gaps": ".3f"}
     rows = [
-        (
-            one.loss,
-            f"{one.alpha:g}",
-            f"{one.seconds:,.1f}",
-            f"{one.perplexity:,.1f}",
-            f"{one.gaps:.3f}",
-            percent(one.accuracy),
-        )
-        for one in result.losses
+        (*(format(one[name], form) for name, form in formats.items()), percent(one["accuracy"]))
+        for one in result["losses"]
     ]
-    print_table(rows, ("loss", "alpha", "seconds", "perplexity", "gaps", "analogies"))
+    print_table(rows, (*formats, "analogies"))
     print_line(
-        f"perplexity of word frequencies only: {result.unigram_perplexity:,.1f}; of a guess among all words: "
-        f"{result.vocabulary_size:,}; {pluralise(result.epochs, 'epoch')} each"
+        f"perplexity of word frequencies only: {result['unigram_perplexity']:,.1f}; of a guess among all words: "
+        f"{result['vocabulary_size']:,}; {pluralise(result['epochs'], 'epoch')} each"
     )
-    if worse := [one.loss for one in result.losses if one.perplexity > result.vocabulary_size]:
+    if worse := [one["loss"] for one in result["losses"] if one["perplexity"] > result["vocabulary_size"]]:
         print_line(f"worse than a guess: {', '.join(worse)}, which learnt too long from too little text")
     print_line(f"gaps: {GAPS}")
 

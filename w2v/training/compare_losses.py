@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from w2v.display import Result
 from w2v.errors import Diverged
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import GapTest
@@ -38,44 +37,6 @@ WORD_LOSSES = ",".join(name for name in LOSSES if name != OneVsAll.name)  # one-
 EQUAL_SETTINGS: dict[str, Any] = {"vectors": "input", "epochs": FEW_EPOCHS}
 
 
-@dataclass(frozen=True)
-class LossScores:
-    """What training with a loss took and gave.
-
-    Attributes:
-        loss: The name of the loss.
-        alpha: The learning rate at the start: the loss's own default unless it was given.
-        seconds: The time of the training.
-        perplexity: See Perplexity; on the end of the text, which was held out.
-        gaps: See GapTest; on the end of the text.
-        accuracy: The share of right answers to analogy questions; None if no question has only words of the model.
-    """
-
-    loss: str
-    alpha: float
-    seconds: float
-    perplexity: float
-    gaps: float
-    accuracy: float | None
-
-
-@dataclass(frozen=True)
-class LossComparison(Result):
-    """The losses that were compared.
-
-    Attributes:
-        losses: The scores of each loss.
-        vocabulary_size: The number of words of the vocabulary, which is the perplexity of a guess among all of them.
-        unigram_perplexity: See Perplexity.
-        epochs: The number of epochs of each training.
-    """
-
-    losses: list[LossScores]
-    vocabulary_size: int
-    unigram_perplexity: float
-    epochs: int
-
-
 def compare_losses(
     corpus: Source,
     *,
@@ -83,7 +44,7 @@ def compare_losses(
     questions: PathLike | None = None,
     progress: Report | None = None,
     **given: Any,
-) -> LossComparison:
+) -> dict[str, Any]:
     """Train a text with each loss, at equal settings, and compare the models on the end of the text.
 
     Args:
@@ -93,6 +54,12 @@ def compare_losses(
         progress: See `train`. The field `view` of a report is the loss.
         given: The settings of all models, and arguments of read_corpus. A setting that only some losses have is used
             with these. By default, word vectors are the input rows, and there are 5 epochs.
+
+    Returns:
+        "losses", a dictionary for each loss: its name, "alpha", the "seconds" of the training, the "perplexity" (see
+        Perplexity) and "gaps" (see GapTest) of the end of the text, which was held out, and the "accuracy" on the
+        questions, None if no question has only words of the model. Then what all models share: "vocabulary_size",
+        which is the perplexity of a guess among all words, "unigram_perplexity" and "epochs".
 
     Raises:
         W2VError: See `train`.
@@ -111,7 +78,7 @@ def compare_losses(
             if run.settings.kernel == "numba":
                 numba_kernel()
         warn_about_text(store, config.settings.epochs, config.text, vocabulary.words)
-        text, folder, found = ReadText(store, store), temporary_folder(config.reading.cache), list[LossScores]()
+        text, folder, found = ReadText(store, store), temporary_folder(config.reading.cache), list[dict[str, Any]]()
         for run in runs:
             try:
                 view = _trained(run, text, share, vocabulary, reported)
@@ -119,12 +86,20 @@ def compare_losses(
                 log.warning("loss %s is left out: %s", run.settings.loss, error)
                 continue
             result = perplexity_of_ids(view, store, folder, math.ceil(share * len(store.ids)), reported)
-            accuracy = analogies(view.wv, questions).accuracy
-            values = (view.metrics["seconds"]["train"], result.perplexity, gaps.score(view.wv.vectors), accuracy)
-            found.append(LossScores(run.settings.loss, run.settings.start_alpha, *values))
+            found.append(
+                {
+                    "loss": run.settings.loss,
+                    "alpha": run.settings.start_alpha,
+                    "seconds": view.metrics["seconds"]["train"],
+                    "perplexity": result.perplexity,
+                    "gaps": gaps.score(view.wv.vectors),
+                    "accuracy": analogies(view.wv, questions).accuracy,
+                }
+            )
     if not found:
         raise Diverged("training diverged with every loss: lower alpha")
-    return LossComparison(found, len(vocabulary), result.unigram_perplexity, int(view.settings.epochs))
+    shared = {"vocabulary_size": len(vocabulary), "unigram_perplexity": result.unigram_perplexity}
+    return {"losses": found, **shared, "epochs": view.settings.epochs}
 
 
 def _trained(config: RunConfig, text: ReadText, share: float, vocabulary: Vocabulary, report: Report | None) -> View:

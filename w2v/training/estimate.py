@@ -6,12 +6,11 @@ import logging
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from w2v.display import Result
 from w2v.progress import Progress, Report
 from w2v.settings import Views
 from w2v.text._text import FIRST_TYPE
@@ -32,34 +31,6 @@ TRAINING_SECONDS = 2.0  # to measure the speed of each view
 BYTES_PER_ID = 4
 
 
-@dataclass(frozen=True)
-class Estimate(Result):
-    """What a run would need.
-
-    Attributes:
-        share_read: The share of the text that was read; None if the size of the text is unknown. A line of the log then
-            says that the estimate is for this part.
-        words: The number of words, items or nodes of the text.
-        vocabulary_size: The number of words to train.
-        epochs: The number of epochs.
-        memory_bytes: The peak memory of the process.
-        available_bytes: The memory that the process may use.
-        ids_bytes: The size of the temporary file with the ids of the text.
-        parameter_bytes: The size of the matrices, as in a checkpoint.
-        seconds: The time to read the text and to train.
-    """
-
-    share_read: float | None
-    words: int
-    vocabulary_size: int
-    epochs: int
-    memory_bytes: int
-    available_bytes: int
-    ids_bytes: int
-    parameter_bytes: int
-    seconds: float
-
-
 def estimate(
     config: RunConfig,
     corpus: Corpus,
@@ -67,7 +38,7 @@ def estimate(
     views: Views,
     vocabulary: Vocabulary | None = None,
     progress: Report | None = None,
-) -> Estimate:
+) -> dict[str, Any]:
     """Read the first SAMPLE_BYTES of a text, train on them for some seconds, and estimate what the whole text needs.
 
     If the size of the text is unknown, as for a pipe, the estimate is for the part that was read. The number of words
@@ -78,6 +49,12 @@ def estimate(
         config: The description of the run.
         corpus: The text.
         views, vocabulary, progress: See `open_training`.
+
+    Returns:
+        What the run would need: "share_read" is the share of the text that was read, or None if the size of the text is
+        unknown; "memory_bytes" the peak memory of the process, and "available_bytes" its limit; "ids_bytes" the size of
+        the temporary file with the ids of the text, and "parameter_bytes" of the matrices, as in a checkpoint;
+        "seconds" the time to read the text and to train.
 
     Raises:
         W2VError: See `train`.
@@ -103,17 +80,17 @@ def estimate(
         growth = size / len(first.vocabulary)
         parameters = sum(array.nbytes for run in runs.values() for array in run.parameters.values())
         seconds += sum(epochs * run.tokens / _speed(run) for run in runs.values())
-        return Estimate(
-            share_read=share,
-            words=round(store.tokens * factor),
-            vocabulary_size=size,
-            epochs=epochs,
-            memory_bytes=round(peak + (growth - 1) * sum(run.needed_memory for run in runs.values())),
-            available_bytes=first.memory_limit,
-            ids_bytes=round(BYTES_PER_ID * len(store.ids) * factor),
-            parameter_bytes=round(parameters * growth),
-            seconds=seconds * factor,
-        )
+        return {
+            "share_read": share,
+            "words": round(store.tokens * factor),
+            "vocabulary_size": size,
+            "epochs": epochs,
+            "memory_bytes": round(peak + (growth - 1) * sum(run.needed_memory for run in runs.values())),
+            "available_bytes": first.memory_limit,
+            "ids_bytes": round(BYTES_PER_ID * len(store.ids) * factor),
+            "parameter_bytes": round(parameters * growth),
+            "seconds": seconds * factor,
+        }
 
 
 def _growth(store: IdStore, factor: float, min_count: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -206,7 +205,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
         options.refuse_together("--dry-run", ("graph", "continue_from", "init", "resume", "checkpoint", "save_config"))
         command = new_run(given, OneProcess())
         more = {name: command.inputs[name] for name in ("views", "vocabulary")}
-        return asdict(estimate(command.config, command.inputs["corpus"], **more, progress=progress))
+        return estimate(command.config, command.inputs["corpus"], **more, progress=progress)
     trained = run_training(given, progress)
     if trained is None:
         return None
