@@ -92,12 +92,18 @@ QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]
 
 
 def run(*arguments: object, code: int = 0, stdin: str | bytes | None = None) -> Result:
-    """Run a command in this process and check its exit code. A failing command must print one line."""
+    """Run a command in this process and check its exit code. A failing command must print one line.
+
+    With --json, this line is the JSON of an error.
+    """
     result = CliRunner().invoke(cli.main, list(map(str, arguments)), input=stdin, prog_name="w2v")
     assert (result.exit_code, type(result.exception)) in [(0, type(None)), (code, SystemExit)], result.stderr
     assert result.exit_code == code, result.output
     if code:
-        assert_one_line(result.stderr)
+        if "--json" in itertools.takewhile(lambda argument: argument != "--", arguments):
+            assert json.loads(result.stderr).keys() == {"error", "exit_code"}
+        else:
+            assert_one_line(result.stderr)
         assert result.stdout == ""
     return result
 

@@ -174,7 +174,7 @@ def test_help_names_every_command() -> None:
         for module in pkgutil.iter_modules(commands.__path__)
     }
     found = {
-        (name, module)
+        (name.replace("_", "-"), module)
         for module, content in modules.items()
         for name, value in vars(content).items()
         if isinstance(value, click.Command)

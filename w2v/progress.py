@@ -50,7 +50,7 @@ class Progress:
         alpha: The learning rate.
         score: The best score so far, in tuning.
         memory, memory_limit: The estimated peak memory of training, and the memory that this process may use, in bytes.
-        view: The name of the view that is trained, if the model has several.
+        view: The name of the view that is trained, if the model has several; in `compare_losses`, the loss.
     """
 
     phase: str

@@ -17,6 +17,7 @@ import pytest
 import w2v
 from tests.helpers import command_of, run
 from w2v.cli import main as cli
+from w2v.cli.commands.evaluation import NOT_COMPARED
 from w2v.cli.options import CLASSIFIER_SETTINGS
 from w2v.graph.walks import WalkOptions
 from w2v.losses.registry import Settings
@@ -25,6 +26,7 @@ from w2v.settings import PRESETS
 from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelOptions
 from w2v.text.phrases import PhraseOptions
+from w2v.training.compare_losses import WORD_LOSSES
 from w2v.training.config import LABEL_SETTINGS, RunConfig
 
 Arguments = dict[str, Any]
@@ -502,6 +504,18 @@ CALLS = [
         },
     ),
     Call(
+        "compare-losses",
+        "cli.commands.evaluation:train_and_compare",
+        "text",
+        {"losses": WORD_LOSSES, "questions": None},
+        {
+            re.sub(r"--loss \S+( \| )?", "", option): changes
+            for option, changes in (SETTINGS | READING).items()
+            if not changes.keys() & NOT_COMPARED
+        }
+        | {"--losses hs,mos": {"losses": "hs,mos"}, "--questions a": {"questions": "a"}},
+    ),
+    Call(
         "evaluate",
         "cli.commands.evaluation:evaluate_models",
         "old.bin",
@@ -669,7 +683,7 @@ CALLS = [
 TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
-    *("train --resume", "tune --resume", "train --verbose"),
+    *("train --resume", "tune --resume", "train --verbose", "train --dry-run"),
     *(
         "classify --resume",
         "classify --continue",

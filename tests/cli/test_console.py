@@ -1,5 +1,6 @@
 """Progress and messages on a terminal and in log files, and standard streams that fail."""
 
+import json
 import os
 import re
 import signal
@@ -130,6 +131,26 @@ def test_progress_is_logged_every_ten_seconds_of_a_phase(
     assert lines == [f"w2v: 12:00:00 {line}" for line in shown]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["info", "none.bin", "--json"], 1, "cannot read none.bin: No such file or directory"),
+        (["train", "x", "--json", "--alpha", "-1"], 2, "alpha -1.0: it must be a number, from 0 to 1,000, but not 0"),
+    ],
+)
+def test_errors_are_json_with_json(arguments: list[str], code: int, message: str) -> None:
+    assert json.loads(run(*arguments, code=code).stderr) == {"error": message, "exit_code": code}
+
+
+def test_wrong_usage_is_json_with_json() -> None:
+    assert json.loads(run("info", "--json", "--not-there", code=2).stderr)["exit_code"] == 2
+
+
+def test_a_word_that_looks_like_an_option_keeps_errors_as_text() -> None:
+    result = run("query", "none.bin", "--", "--json", code=1)
+    assert result.stderr == "w2v: cannot read none.bin: No such file or directory\n"
+
+
 # -- output that cannot be written ----------------------------------------------------------
 
 
@@ -156,7 +177,7 @@ def test_exit_code_is_kept_if_standard_error_cannot_be_written(model: Path) -> N
 
 TRAIN = "train {sample} --epochs 1 --vector-size 8 -o {out}"
 WITH_CLOSED_OUTPUT = [TRAIN, "--help", "query {model} the"]
-WITH_FULL_OUTPUT = [TRAIN, "info --json"]
+WITH_FULL_OUTPUT = [TRAIN, "info"]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ ARGUMENTS = {
     "compare": "{model} {model}",
     "change": "{model} {model}",
     "perplexity": "{model} {corpus}",
+    "compare-losses": "{corpus} --losses ns,hs --vector-size 8",
     "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",
     "explore": "{model} --restrict-vocab 9 -o out.html",
@@ -76,7 +77,7 @@ def labelled_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return files
 
 
-TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"]}
+TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"], "compare-losses"}
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
@@ -446,6 +447,9 @@ def test_convert_keeps_vectors_in_all_formats(model: Path, tmp_path: Path) -> No
     assert (tmp_path / "1.safetensors").read_bytes() == model.read_bytes()
     assert w2v.load(source).index_to_key == native.index_to_key
     assert "counts, losses by epoch, input rows" in run("convert", model, tmp_path / "7.bin").stdout
+    for option in ("--encoding=cp1251", "--errors=replace"):
+        refused = run("convert", model, tmp_path / "8.bin", "--vectors=input", option, code=2).stderr
+        assert f"{option.partition('=')[0]} has no effect with --vectors" in refused
 
 
 # -- help and errors ------------------------------------------------------------------------

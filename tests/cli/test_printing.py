@@ -47,6 +47,13 @@ COMPARISON = Comparison(
     shared=1234, only_first=1, only_second=2345, bands=[Band(1, 100, 90, 0.5), Band(101, 1234, 1000, 0.25)],
     results=EVALUATION,
 )  # fmt: skip
+COMPARED_LOSSES = {
+    "losses": [
+        {"loss": "ns", "alpha": 0.05, "seconds": 1.24, "perplexity": 999.91, "gaps": 0.75, "accuracy": 0.25},
+        {"loss": "softmax", "alpha": 0.01, "seconds": 12_345.67, "perplexity": 2000.5, "gaps": 0.5, "accuracy": None},
+    ],
+    "vocabulary_size": 2000, "unigram_perplexity": 1234.56, "epochs": 5,
+}  # fmt: skip
 RANK = EffectiveRank(
     rank=7,
     max_rank=8,
@@ -68,6 +75,7 @@ METRICS: dict[str, Any] = {
     "output": "new.bin", "vocabulary_size": 1234, "vector_size": 1, "words_per_second": 1_230_000.0,
     "peak_memory_bytes": 2_345_600_000, "tokens": 5000, "tokens_trained": 10_000, "loss": [3.0, 2.5, None],
     "seconds": {"read": 0.5, "total": 12.34}, "instruction_set": "avx2", "cache_reused": False, "pruned": 0,
+    "noun": "word",
     "settings": {"model": "cbow", "loss": "ns", "window": 8, "epochs": 2, "negative": 5},
 }  # fmt: skip
 
@@ -272,6 +280,17 @@ worse than a guess among all words: the model is too sure of its predictions. It
 text, or this text is of another kind. Its vectors may still be good: w2v evaluate --held-out tests them
 """,
     ),
+    "losses": (
+        lambda: printing.print_losses(COMPARED_LOSSES),
+        """\
+loss     alpha   seconds  perplexity   gaps  analogies
+ns        0.05       1.2       999.9  0.750      25.0%
+softmax   0.01  12,345.7     2,000.5  0.500          -
+perplexity of word frequencies only: 1,234.6; of a guess among all words: 2,000; 5 epochs each
+worse than a guess: softmax, which learnt too long from too little text
+gaps: how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5
+""",
+    ),
     "code lengths": (
         lambda: printing.print_code_lengths(CODES),
         """\
@@ -286,12 +305,12 @@ huffman   2  11
 """,
     ),
     "training": (
-        lambda: printing.print_training(METRICS | {"pruned": 1}),
+        lambda: printing.print_training(METRICS | {"noun": "node", "pruned": 1}),
         """\
-output    new.bin: 1,234 words, 1 value each, in 12.3 s with 2,346 MB
-trained   10,000 words at 1.23 M words/s, loss 2.5 in the last epoch
+output    new.bin: 1,234 nodes, 1 value each, in 12.3 s with 2,346 MB
+trained   10,000 nodes at 1.23 M nodes/s, loss 2.5 in the last epoch
 settings  model cbow, loss ns, window 8, epochs 2; all: --verbose
-pruned    1 rare word dropped, because of --max-types
+pruned    1 rare node dropped, because of --max-types
 """,
     ),
     "training of two views": (

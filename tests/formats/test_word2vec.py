@@ -199,6 +199,9 @@ def test_words_in_another_encoding_are_read(tmp_path: Path, encoding: str) -> No
         w2v.load(path, encoding="ascii")
     with pytest.raises(SettingsError, match="not known to Python"):
         w2v.load(path, encoding="cp999")
+    w2v.KeyedVectors(["a"], np.eye(1)).save(tmp_path / "mapped.safetensors")
+    with pytest.raises(SettingsError, match="the words of memory-mapped files are UTF-8: leave it out"):
+        w2v.load(tmp_path / "mapped.safetensors", mmap=True, encoding=encoding)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def test_nodes_of_a_community_have_similar_vectors() -> None:
     graph = communities()
     graph.add_node(777)
     model = w2v.train(graph, vector_size=16, workers=1, p=0.5, q=2.0)
+    assert model.metrics["noun"] == "node"
     assert model.settings.as_dict() | PRESETS["graph"] | {"vector_size": 16} == model.settings.as_dict()
     vectors = model.wv
     assert {*vectors.index_to_key} == {*graph}

@@ -68,6 +68,16 @@ def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: p
             assert (store.sentences, store.tokens) == (200, 300)
 
 
+def test_rows_that_end_with_carriage_returns_are_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"id,text\r1,a b\r2,c\r" * 1000)
+    assert list(Corpus(tmp_path / "t.csv").cells(["text"]))[:2] == [
+        (f"{tmp_path / 't.csv'}, row 1", ["a b"]),
+        (f"{tmp_path / 't.csv'}, row 2", ["c"]),
+    ]
+    with pytest.raises(W2VError, match="looks like CSV with the columns id, text"):
+        read_text(Corpus(tmp_path / "t.csv"), column=None)
+
+
 def test_missing_texts_are_skipped_and_counted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"t": "a b"}\n{"t": null}\n{"n": 1}\n{"t": ""}\n')
     (tmp_path / "b.csv").write_text('n,t\n1,a b\n1,\n1,""\n1," "\n')

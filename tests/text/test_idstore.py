@@ -539,8 +539,8 @@ def test_ids_from_elsewhere_keep_the_type_of_their_keys(tmp_path: Path) -> None:
     words = Words.of(["", "", "7", "9"])
     pieces = [(np.array([2, 3], np.uint32), 0.5), (np.array([2, 0], np.uint32), 1)]
     counts = np.array([1, 0, 2, 1])
-    with store_of_ids(pieces, lambda: (counts, words), tmp_path, key_type="int", is_text=False) as store:
-        assert (store.key_type, store.is_text, store.tokens) == ("int", False, 3)
+    with store_of_ids(pieces, lambda: (counts, words), tmp_path, key_type="int", noun="node") as store:
+        assert (store.key_type, store.noun, store.tokens) == ("int", "node", 3)
         assert store.ids.tolist() == [2, 3, 2, 0]
         assert words_of(store) == ["7", "9"]
 
@@ -555,9 +555,9 @@ def test_merged_types_are_numbers_if_all_parts_have_numbers(key_types: list[Any]
     for key_type in key_types:
         counts = np.array([0, 0, 0 if key_type == "empty" else 2])
         key_type = "str" if key_type == "empty" else key_type
-        parts.append(TypeCounts(counts, words.with_padding(), words.offsets, 0, key_type, is_text=False))
+        parts.append(TypeCounts(counts, words.with_padding(), words.offsets, 0, key_type, noun="item"))
     found = functools.reduce(TypeCounts.concat, parts)
-    assert (found.key_type, found.is_text) == (merged, False)
+    assert (found.key_type, found.noun) == (merged, "item")
 
 
 def test_every_temporary_store_checks_the_disk_space(

@@ -115,7 +115,12 @@ CONLLU = "# text = Dogs bark\n1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\n2\
         (PLAIN.replace(" ", "\u200b"), "a space inside that is not an ASCII space"),
         (PLAIN.replace(" ", "\u3000"), "--tokenize words"),
         (">chr1 test\n" + 9 * ("GATTACAN" * 8 + "\n"), "like a FASTA file: leave out the records' names"),
-        (CONLLU, "features in CoNLL-U, such as 'Number=Plur': extract the words with awk"),
+        (CONLLU, "the form of tags in CoNLL-U, such as 'NOUN': extract the words with awk"),
+        (CONLLU.replace("Number=Plur", "_"), "the form of tags in CoNLL-U, such as 'NOUN': extract the words with awk"),
+        (
+            "-DOCSTART- -X- -X- O\n\nDogs NNS B-NP O\nbark VBP B-VP O\n\n",
+            "the form of tags in CoNLL-2003, such as 'B-NP': extract the words with awk",
+        ),
         (
             "1\n00:00:01,000 --> 00:00:02,500\nwhat a day\n\n",
             "subtitles, such as '00:00:01,000': extract the words with",
@@ -180,6 +185,7 @@ def test_markup_gets_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "B00QX4 B01TX9 B00QX4",
         "user:anna artist/queen genre=rock",
         "cat_food_dry cat_food_wet Dog",
+        "user_ID sku_A sku_XL user/ABC",
         "2f1c7a9e-6d0b-4c55-9a51-0e6f1b7d8c21 7d8c21aa-6d0b-4c55-9a51-0e6f1b7d8c99",
     ],
 )

@@ -167,3 +167,13 @@ def test_formats_hold_all_white_space_except_their_separators(tmp_path: Path, fm
     else:
         vectors.save(path)
         assert w2v.load(path).index_to_key[0] == word
+
+
+def test_messages_call_items_items(tmp_path: Path) -> None:
+    units = set[str]()
+    model = w2v.train(LISTS, progress=lambda progress: units.add(f"{progress.phase}: {progress.unit}"), **SMALL)
+    assert "train: items" in units
+    model.save(tmp_path / "m.safetensors")
+    assert repr(Model.load(tmp_path / "m.safetensors")).startswith("<Model: 5 items, 3 values each")
+    with pytest.raises(W2VError, match="no item occurs 99 times: the most frequent, '1193', occurs 30 times"):
+        w2v.train(LISTS, min_count=99)

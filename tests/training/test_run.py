@@ -161,10 +161,13 @@ def test_views_do_not_change_the_run(new_run: Callable[..., Run]) -> None:
     np.testing.assert_array_equal(first.outputs, before["outputs"][[0, 1, 1]])
     assert not np.allclose(first.inputs, before["inputs"], atol=1e-4)
     np.testing.assert_equal(run.make_checkpoint().parameters, before)
-    # The new rows are part of the estimate of memory. The n-gram rows are in memory twice while they are sorted.
+    # The new rows are part of the estimate of memory. The n-gram rows are in memory twice while they are sorted, or
+    # once with what is needed after the run.
     settings = replace(run.settings, vectors="input")
     plain = memory_needed(replace(run.plan, output_words=None), replace(settings, subwords=None))
-    assert memory_needed(run.plan, settings) == plain + (2 * 3 + 2 * len(first.ngrams.rows)) * 4 * run.plan.width
+    ngrams, row_bytes = len(first.ngrams.rows), 4 * settings.vector_size
+    assert memory_needed(run.plan, settings) == plain + (2 * 3 + 2 * ngrams) * row_bytes
+    assert memory_needed(run.plan, settings, later=1 << 30) == plain + (2 * 3 + ngrams) * row_bytes + (1 << 30)
 
 
 def test_speed_is_words_per_second(new_run: Callable[..., Run]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import logging
 import os
 import signal
@@ -12,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -50,44 +52,48 @@ class Stopped(BaseException):
 class Program(click.Command):
     """A command that turns every failure into one line on standard error and an exit code.
 
+    With --json, the line is a JSON object with "error" and "exit_code", and standard output has a result or nothing.
     The exit code is 0 for success, 2 for wrong usage, 1 for other errors, and 128 + n for signal n.
     """
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         global _silent
-        command = (options.get("args") or sys.argv[1:])[:1]
+        arguments = options.get("args") or sys.argv[1:]
         log = logging.getLogger("w2v")
         handler = _LogHandler()
         log.addHandler(handler)
         try:
             _set_up_streams()
             _silent = (
-                command in (["train"], ["classify"]) and (mpi_rank_and_size() or (0,))[0] > 0
+                arguments[:1] in (["train"], ["classify"]) and (mpi_rank_and_size() or (0,))[0] > 0
             )  # only rank 0 of an MPI job prints
             end_on_bus_error()
             with _raise_on_signals():
                 code = super().main(*args, **{**options, "standalone_mode": False})
                 sys.stdout.flush()
-        except click.UsageError as error:
-            place = f"see {error.ctx.command_path} --help" if error.ctx else ""
-            message = error.format_message()
-            _fail(2, message if message.endswith("?") else "; ".join(filter(None, [message.rstrip("."), place])))
-        except click.ClickException as error:
-            _fail(error.exit_code, error.format_message())
-        except Exception as error:
-            _fail(2 if isinstance(error, SettingsError) else 1, error_message(error))
-        except Stopped as stopped:
-            number = stopped.args[0]
-            _fail(128 + number, "; ".join([f"stopped by {signal_name(number)}", *getattr(stopped, "__notes__", [])]))
+        except (Exception, Stopped) as error:
+            code, message = _failure(error)
+            if "--json" not in takewhile("--".__ne__, arguments):
+                say(message)
+            elif not _silent:
+                print(json.dumps({"error": message, "exit_code": code}), file=sys.stderr)
         finally:
             log.removeHandler(handler)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(code: int, message: str) -> NoReturn:
-    """Print a message and end the program with this exit code."""
-    say(message)
-    sys.exit(code)
+def _failure(error: Exception | Stopped) -> tuple[int, str]:
+    """Return the exit code and the message of an error that ends the program."""
+    if isinstance(error, Stopped):
+        number = error.args[0]
+        return 128 + number, "; ".join([f"stopped by {signal_name(number)}", *getattr(error, "__notes__", [])])
+    if isinstance(error, click.UsageError):
+        place = f"see {error.ctx.command_path} --help" if error.ctx else ""
+        message = error.format_message()
+        return 2, message if message.endswith("?") else "; ".join(filter(None, [message.rstrip("."), place]))
+    if isinstance(error, click.ClickException):
+        return error.exit_code, error.format_message()
+    return 2 if isinstance(error, SettingsError) else 1, error_message(error)
 
 
 def say(message: str) -> None:

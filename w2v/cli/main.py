@@ -49,6 +49,7 @@ GROUPS = {
             "evaluation",
             "Measure how well MODEL predicts the words of a new CORPUS.",
         ),
+        "compare-losses": ("evaluation", "Train each loss on a CORPUS at equal settings, and compare them."),
         "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),
     },
     "Visualise": {
@@ -71,7 +72,7 @@ class LazyProgram(Program, click.Group):
         if name not in COMMANDS:
             return None
         module, _ = COMMANDS[name]
-        command: click.Command = getattr(importlib.import_module(f"w2v.cli.commands.{module}"), name)
+        command: click.Command = getattr(importlib.import_module(f"w2v.cli.commands.{module}"), name.replace("-", "_"))
         return command
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:

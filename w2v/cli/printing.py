@@ -102,18 +102,19 @@ def print_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) ->
 
 def print_training(metrics: Mapping[str, Any]) -> None:
     """Print the summary of a training run."""
-    values, speed = pluralise(metrics["vector_size"], "value"), f"{metrics['words_per_second'] / 1e6:.2f} M words/s"
-    vocabulary, memory = pluralise(metrics["vocabulary_size"], "word"), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
+    noun, values = metrics["noun"], pluralise(metrics["vector_size"], "value")
+    speed = f"{metrics['words_per_second'] / 1e6:.2f} M {noun}s/s"
+    vocabulary, memory = pluralise(metrics["vocabulary_size"], noun), f"{metrics['peak_memory_bytes'] / 1e6:,.0f} MB"
     settings, seconds = metrics["settings"], metrics["seconds"]
     views = metrics.get("views", {"": metrics}).values()
     loss = " and ".join(map(_last_loss, views))
     rows = [
         ("output", f"{metrics['output']}: {vocabulary}, {values} each, in {seconds['total']:.1f} s with {memory}"),
-        ("trained", f"{metrics['tokens_trained']:,} words at {speed}, loss {loss} in the last epoch"),
+        ("trained", f"{metrics['tokens_trained']:,} {noun}s at {speed}, loss {loss} in the last epoch"),
         ("settings", f"{format_value({name: settings[name] for name in BRIEF if name in settings})}; all: --verbose"),
     ]
     if metrics["pruned"]:
-        rows.append(("pruned", f"{pluralise(metrics['pruned'], 'rare word')} dropped, because of --max-types"))
+        rows.append(("pruned", f"{pluralise(metrics['pruned'], f'rare {noun}')} dropped, because of --max-types"))
     print_table(rows)
 
 
@@ -445,6 +446,23 @@ def print_perplexity(result: Perplexity) -> None:
             f"{share(skipped, result.tokens + skipped)} of the words are skipped, and a model with more words has to "
             "predict some of them"
         )
+
+
+def print_losses(result: Mapping[str, Any]) -> None:
+    """Print a row for each loss, and the perplexities to compare with."""
+    formats = {"loss": "", "alpha": "g", "seconds": ",.1f", "perplexity": ",.1f", "gaps": ".3f"}
+    rows = [
+        (*(format(one[name], form) for name, form in formats.items()), percent(one["accuracy"]))
+        for one in result["losses"]
+    ]
+    print_table(rows, (*formats, "analogies"))
+    print_line(
+        f"perplexity of word frequencies only: {result['unigram_perplexity']:,.1f}; of a guess among all words: "
+        f"{result['vocabulary_size']:,}; {pluralise(result['epochs'], 'epoch')} each"
+    )
+    if worse := [one["loss"] for one in result["losses"] if one["perplexity"] > result["vocabulary_size"]]:
+        print_line(f"worse than a guess: {', '.join(worse)}, which learnt too long from too little text")
+    print_line(f"gaps: {GAPS}")
 
 
 def print_rank(result: EffectiveRank) -> None:

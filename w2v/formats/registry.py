@@ -282,7 +282,7 @@ def read(
             first row of a repeated word is kept. With None, words are not checked.
         limit: The number of rows to read from the start, or None for all.
         progress: Called in phase "load".
-        encoding: The encoding of the words.
+        encoding: The encoding of the words; memory-mapped words are always UTF-8.
 
     Raises:
         W2VError: If the file is missing, truncated, inconsistent, in an unknown format or changed while it was read, or
@@ -293,6 +293,8 @@ def read(
             raise W2VError(
                 f"{path}: only .safetensors files can be memory-mapped: convert this file with `w2v convert`"
             )
+        if mmap and encoding != UTF_8:
+            raise SettingsError(f"encoding {encoding}: the words of memory-mapped files are UTF-8: leave it out")
         if mmap and fmt.read_mapped:
             content = fmt.read_mapped(path)
         else:

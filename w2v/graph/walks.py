@@ -125,7 +125,7 @@ def walk_store(
         lambda: (counts, _words_of_ids(graph)),
         temporary_folder(folder),
         key_type=graph.key_type,
-        is_text=False,
+        noun="node",
     )
 
 

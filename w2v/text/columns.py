@@ -132,7 +132,7 @@ def refuse_table(where: str, head: bytes) -> None:
         except W2VError:  # the first object is longer than the head
             names = [_decode(start[2]), "…"]
         raise table_error(where, "JSON", names)
-    lines = _whole_lines(head[:HEAD_BYTES])
+    lines = _whole_lines(_with_newlines(head[:HEAD_BYTES]))
     layout = find_layout(lines[:HEAD_ROWS]) if lines else None
     if not layout or not layout.rows or layout.separator == " ":
         return
@@ -163,6 +163,11 @@ def _are_rows(rows: list[list[str]]) -> bool:
 def table_error(where: str, kind: str, names: Sequence[str]) -> W2VError:
     """Return the error for a table without the name of a column."""
     return W2VError(f"{where} looks like {kind} with the columns {one_line(', '.join(names))}{_ADVICE}")
+
+
+def _with_newlines(head: bytes) -> bytes:
+    """Return the start of a table with newlines instead of the carriage returns that end the rows of some programs."""
+    return head if b"\n" in head else head.replace(b"\r", b"\n")
 
 
 def _whole_lines(head: bytes) -> list[str]:
@@ -285,6 +290,8 @@ def text_table(where: str, chunks: Iterable[bytes], columns: Sequence[str], head
     head = b""
     while not head.strip() and (chunk := next(chunks, None)) is not None:
         head += chunk
+    if _with_newlines(head) != head:
+        head, chunks = _with_newlines(head), (chunk.replace(b"\r", b"\n") for chunk in chunks)
     chunks = itertools.chain([head], chunks)
     if head.lstrip()[:1] in (b"{", b"["):
         return TextTable("", True, _json_rows(where, chunks, columns))

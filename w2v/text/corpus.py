@@ -136,6 +136,7 @@ class Corpus:
         header: Whether the first row of CSV has the names of the columns; None if w2v decides.
         missing: The number of missing texts in the last call of `blocks`.
         bytes_read: The bytes that the last call of `blocks` or `cells` has read so far.
+        sample_bytes: `blocks` stops after these bytes of the files; None for the whole text.
 
     Raises:
         W2VError: If the source cannot be read.
@@ -148,6 +149,7 @@ class Corpus:
     _pipe: Any = None  # the pipe or terminal whose lines are yielded as soon as they are there
     _is_part = False
     bytes_read = 0
+    sample_bytes: int | None = None
 
     def __init__(self, source: Source) -> None:
         self._items: Iterable[Any] = ()
@@ -312,7 +314,7 @@ class Corpus:
         origins: list[tuple[int, str, int]] = []
         expected = ("", 0)
         lists = empty = missing_items = missing_rows = 0
-        for name, offset, piece in itertools.chain(own_texts, *file_texts):
+        for name, offset, piece in self._sampled(itertools.chain(own_texts, *file_texts)):
             if not isinstance(piece, bytes):
                 if size:  # some lists of tokens, before the first list with items of another kind
                     yield TextBlock(b"".join([*parts, PADDING]), origins, self.bytes_read)
@@ -359,6 +361,13 @@ class Corpus:
         }
         if found := [pluralise(count, noun) for noun, count in counts.items() if count]:
             issue_text_warning(f"{action} {' and '.join(found)}")
+
+    def _sampled(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """Yield the pieces up to `sample_bytes`."""
+        for piece in pieces:
+            yield piece
+            if self.sample_bytes is not None and self.bytes_read > self.sample_bytes:
+                return
 
     def cells(
         self, columns: Sequence[str], encoding: str = UTF_8, errors: Errors = "strict"

@@ -49,7 +49,7 @@ from w2v.text.long_table import LongTable, RowBlock, Rows
 from w2v.text.normalise import Normaliser, TextOptions, label_pattern
 from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.sessions import Keys, SessionBlock
-from w2v.text.words import INTEGER, KeyType, Words
+from w2v.text.words import INTEGER, KeyType, Noun, Words
 
 SIGNATURE = IDS_SIGNATURE + b"1\n"
 # The largest allowed max_types. Ids have 31 bits. Types are pruned only after a block, so a block can exceed max_types.
@@ -68,7 +68,7 @@ class IdFileFooter(msgspec.Struct, frozen=True):
         types: The number of types, including the ids 0 and 1 of TypeCounts.
         pruned: The number of pruned types.
         key_type: See TypeCounts.
-        is_text: See TypeCounts.
+        noun: See TypeCounts.
     """
 
     cache_key: str = msgspec.field(name="settings")
@@ -76,7 +76,7 @@ class IdFileFooter(msgspec.Struct, frozen=True):
     types: Count
     pruned: Count
     key_type: KeyType = "str"
-    is_text: bool = True
+    noun: Noun = "word"
 
 
 class TypeCounts:
@@ -94,8 +94,8 @@ class TypeCounts:
         tokens: The number of words in the corpus, int.
         sentences: The number of lines that contain a word, int.
         key_type: "int" if all words are numbers of items, in decimal digits; otherwise "str".
-        is_text: False if the words are not words of a text, but items of sessions or nodes of a graph. Then no advice
-            on texts is given.
+        noun: What messages call the words: items of sessions and nodes of a graph are not words of a text.
+        is_text: Whether the words are words of a text. Others get no advice on texts.
     """
 
     def __init__(
@@ -105,10 +105,11 @@ class TypeCounts:
         offsets: NDArray[np.int64],
         pruned: int,
         key_type: KeyType = "str",
-        is_text: bool = True,
+        noun: Noun = "word",
     ) -> None:
         self.counts, self.strings, self.offsets, self.pruned = counts, strings, offsets, pruned
-        self.key_type, self.is_text = key_type, is_text
+        self.key_type, self.noun = key_type, noun
+        self.is_text = noun == "word"
         self.types = Words(strings[: -len(PADDING)], offsets)
         self.tokens = int(counts[PRUNED_TYPE:].sum())
         self.sentences = int(counts[SENTENCE_END_ID])
@@ -131,9 +132,9 @@ class TypeCounts:
         types = self.types.concat(other.words(new))
         parts = [part for part in (self, other) if part.tokens] or [self]  # an empty part has neither words nor items
         key_type: KeyType = "int" if all(part.key_type == "int" for part in parts) else "str"
-        is_text = any(part.is_text for part in parts)
+        noun = next((part.noun for part in parts if part.is_text), parts[0].noun)
         pruned = self.pruned + other.pruned
-        return TypeCounts(counts, types.with_padding(), types.offsets, pruned, key_type, is_text)
+        return TypeCounts(counts, types.with_padding(), types.offsets, pruned, key_type, noun)
 
     def types_checksum(self) -> str:
         """Return the SHA-256 of the types and their counts. It is the same however ranks divide the text."""
@@ -176,7 +177,7 @@ class IdStore(TypeCounts):
         offsets: NDArray[np.int64] = np.frombuffer(memory, np.int64, types + 1, start + 8 * types)
         start += 8 * (2 * types + 1)
         strings: NDArray[np.uint8] = np.frombuffer(memory, np.uint8, int(offsets[-1]) + len(PADDING), start)
-        super().__init__(counts, strings, offsets, pruned, self.footer.key_type, self.footer.is_text)
+        super().__init__(counts, strings, offsets, pruned, self.footer.key_type, self.footer.noun)
         self.reused = reused
         if reused:
             self._check()
@@ -494,7 +495,8 @@ def _write(
         raise NothingToTrain(f"{corpus} holds no words")
     key_type: KeyType = "int" if _are_numbers(kinds, types) else "str"
     with _translate_write_errors(folder):
-        footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text=kinds <= {"text"})
+        noun: Noun = "word" if kinds <= {"text"} else "item"
+        footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, noun)
         _write_types(file, footer, counts, types.lengths(), types.strings())
 
 
@@ -621,7 +623,7 @@ def store_of_ids(
     cache_key: str = "",
     pruned: int = 0,
     key_type: KeyType = "str",
-    is_text: bool = True,
+    noun: Noun = "word",
 ) -> IdStore:
     """Create a store of ids that do not come from the text reader, in an unnamed temporary file in a folder.
 
@@ -633,7 +635,7 @@ def store_of_ids(
         cache_key: See IdFileFooter.
         pruned: See TypeCounts.
         key_type: See TypeCounts.
-        is_text: See TypeCounts.
+        noun: See TypeCounts.
 
     Raises:
         W2VError: If the folder is not writable, or its disk is too small.
@@ -647,7 +649,7 @@ def store_of_ids(
                     _check_space(file, folder, share)
         counts, words = types()
         with _translate_write_errors(folder):
-            footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, is_text)
+            footer = IdFileFooter(cache_key, int(counts.sum()), len(counts), pruned, key_type, noun)
             _write_types(file, footer, counts, np.diff(words.offsets), [words.blob])
         return IdStore(file)
 

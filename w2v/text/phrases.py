@@ -538,7 +538,7 @@ def _join_phrases(
 
     footer = store.footer
     joined_store = store_of_ids(
-        new_ids(), counts_and_words, folder, cache_key=footer.cache_key, pruned=footer.pruned, is_text=footer.is_text
+        new_ids(), counts_and_words, folder, cache_key=footer.cache_key, pruned=footer.pruned, noun=footer.noun
     )
     joined_store.reused = store.reused
     return joined_store

@@ -94,7 +94,7 @@ def join_tagged(stores: Mapping[str, IdStore], words: Sequence[str], folder: Pat
                 yield new_ids[ids].astype(np.uint32), done / total
 
     types = joined.counts, joined.types
-    return store_of_ids(pieces(), lambda: types, folder, pruned=joined.pruned, is_text=joined.is_text)
+    return store_of_ids(pieces(), lambda: types, folder, pruned=joined.pruned, noun=joined.noun)
 
 
 def _rename(store: IdStore, words: Sequence[str], name: str) -> TypeCounts:
@@ -105,4 +105,4 @@ def _rename(store: IdStore, words: Sequence[str], name: str) -> TypeCounts:
     order[ids] = len(chosen) + np.arange(len(ids))
     tagged_words = Words.of([tagged(words[number], name) for number in chosen[ids].tolist()])
     types = store.types.concat(tagged_words).take(order)
-    return TypeCounts(store.counts, types.with_padding(), types.offsets, store.pruned, is_text=store.is_text)
+    return TypeCounts(store.counts, types.with_padding(), types.offsets, store.pruned, noun=store.noun)

@@ -28,7 +28,8 @@ TYPES = 20_000  # number of types to examine: the first in the text, which inclu
 ATTACHED, CAPITALS = 0.05, 0.05  # words with attached punctuation, words with capitals
 DECOMPOSED = 0.001  # words in decomposed Unicode; a word with two spellings is reported at any share
 MARKUP = 0.0002  # words with markup: one pair of tags in 5,000 words is enough
-OTHER_FORMAT, TAGGED = 0.01, 0.5  # words that show another format; words with tags such as NN
+# words that show another format; tags in a column of their own; words with tags such as NN
+OTHER_FORMAT, TAG_COLUMN, TAGGED = 0.01, 0.03, 0.5
 SINGLE = 0.8  # single characters in scripts without spaces; word segmenters leave fewer
 # Mean number of characters per word above which a text seems to lack spaces:
 LONG = 20  # languages with spaces have far fewer
@@ -54,6 +55,9 @@ _MARKUP = re.compile(
 )
 _MARKUP_WORDS = re.compile("nbsp|quot|href|curid|br", re.IGNORECASE)  # words that --tokenize makes of markup
 _JOINTS = re.compile("[\xa0\u2000-\u200b\u202f\u205f\u3000]+")  # spaces at which only --tokenize splits
+# Tags of parts of speech: of Universal Dependencies, and of the Penn Treebank.
+_UNIVERSAL_TAGS = "ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|SCONJ|SYM|VERB"
+_PENN_TAGS = r"NNP?S?|VB[DGNPZ]?|JJ[RS]?|RB[RS]?|CC|CD|DT|EX|IN|MD|POS|PRP\$?|RP|TO|W(DT|P\$?|RB)"
 # What words with marks look like, what they have, and what to do.
 _MARKS = (
     (
@@ -76,13 +80,19 @@ _OTHER_FORMATS = (
         OTHER_FORMAT,
     ),
     (
-        re.compile(r"\A[A-Z][a-z]+[A-Za-z]*=[A-Z0-9]\w*(\|[A-Z][A-Za-z]+=[A-Z0-9]\w*)*\Z"),
-        "the form of features in CoNLL-U",
+        re.compile(rf"\A({_UNIVERSAL_TAGS})\Z"),
+        "the form of tags in CoNLL-U",
         "extract the words with awk -F '\\t' '/^[0-9]+\\t/ {printf \"%s \", $2} /^$/ {print}' TEXT > WORDS",
+        TAG_COLUMN,
+    ),
+    (
+        re.compile(r"\A[BI]-([A-Z]P|AD[JV]P|SBAR|LOC|ORG|PER|MISC)\Z"),
+        "the form of tags in CoNLL-2003",
+        'extract the words with awk \'/^-DOCSTART-/ {next} NF {printf "%s ", $1} !NF {print ""}\' TEXT > WORDS',
         OTHER_FORMAT,
     ),
     (
-        re.compile(r"\A[^/_]+[/_][A-Z]+[-$A-Z]*\Z"),
+        re.compile(rf"\A[^/_]+[/_]({_PENN_TAGS}|{_UNIVERSAL_TAGS})\Z"),
         "a tag after the word",
         "extract the words with sed -E 's,[/_][^/_ ]+( |$),\\1,g' TEXT > WORDS",
         TAGGED,

@@ -91,14 +91,14 @@ class Vocabulary:
         chosen = _select(counts, min_count, max_vocab)
         if not chosen.size:
             if not counts.size:
-                raise W2VError("all words were pruned: raise --max-types")
+                raise W2VError(f"all {store.noun}s were pruned: raise --max-types")
             top = int(counts.argmax())
             word = store.words(np.array([top + FIRST_TYPE]))[0]
             reason = (spacing_advice(FirstWords.of(store)) if store.is_text else "") or (
                 f"the most frequent, {word[:60]!r}, occurs {pluralise(counts[top], 'time')}; "
                 "lower --min-count or give more text"
             )
-            raise W2VError(f"no word occurs {pluralise(min_count, 'time')}: {reason}")
+            raise W2VError(f"no {store.noun} occurs {pluralise(min_count, 'time')}: {reason}")
         return cls(store.words(chosen + FIRST_TYPE), counts[chosen], store.key_type)
 
     def with_key_type(self, key_type: KeyType) -> Vocabulary:

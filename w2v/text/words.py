@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from w2v.text._text import PADDING, Lookup, take_words, word_hashes
 
 # The type of a model's words: text, or whole numbers, such as ids of items, in decimal digits.
 KeyType = Literal["str", "int"]
+# What messages call the words: they may be items of sessions, or nodes of a graph.
+Noun = Literal["word", "item", "node"]
+NOUNS: tuple[Noun, ...] = get_args(Noun)
 WORDS_AT_ONCE = 1 << 16  # words checked or decoded at a time
 BYTES_AT_ONCE = 1 << 20  # bytes searched at a time
 MAX_COUNT = (1 << 63) - 1  # limit for the sum of all counts

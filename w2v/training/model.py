@@ -70,7 +70,8 @@ class HasVectors:
 
 def _described(model: View | Model) -> str:
     """Return the size, the kind and the loss of a model in words."""
-    words, size = pluralise(len(model.vocabulary), "word"), pluralise(model.vectors.shape[1], "value")
+    words = pluralise(len(model.vocabulary), model.metrics.get("noun", "word"))
+    size = pluralise(model.vectors.shape[1], "value")
     return f"{words}, {size} each, {model.settings.model} with loss {model.settings.loss}"
 
 
@@ -91,7 +92,8 @@ class View(HasVectors):
         parameters: All other matrices of the loss, float32, by name.
         metrics: Measurements of the run: tokens, tokens_trained, words_per_second, seconds (by phase), loss (mean per
             prediction, by epoch), predictions (number, by epoch), sentences, tokens_read (including unknown words),
-            pruned (types dropped because of max_types), cache_reused and instruction_set; also phrases (number found,
+            pruned (types dropped because of max_types), noun (what messages call the words: word, item or node),
+            cache_reused and instruction_set; also phrases (number found,
             delimiter) if phrases were joined, held_out_scores (by epoch) with stop_early, and ranks and exchange with
             several ranks. Files do not store words_per_second, seconds, cache_reused and exchange.
         history: The progress of the training, float64 (n, 4): words trained, seconds of training, summed loss and

@@ -79,11 +79,25 @@ def perplexity(model: AnyModel, corpus: Source, *, progress: Report | None = Non
     refuse_unknown(reading, options_of(ReadingOptions), {})
     view = view_of_words(model).to_float32()  # once, rather than in every batch
     options = ReadingOptions(**asdict(view.text) | reading)
+    with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
+        return perplexity_of_ids(view, store, temporary_folder(options.cache), progress=progress)
+
+
+def perplexity_of_ids(
+    view: View, store: IdStore, folder: Path, first: int = 0, progress: Report | None = None
+) -> Perplexity:
+    """Predict the words of a text that was read; see `perplexity`.
+
+    Args:
+        view: The view of a model, in float32.
+        store: The ids of the text.
+        folder: The folder for temporary files.
+        first: The number of the first id to predict.
+        progress: Called in the phase "predict".
+    """
     row = max(view.loss.scores_per_row, view.inputs.shape[1])  # the most numbers that a prediction needs
     memory.check(SCORE_ARRAYS * 4 * max(MAX_SCORES, row), "perplexity", "end other programs or use a smaller model")
-    with read_corpus(Corpus(corpus), options, workers=processors(), progress=progress) as store:
-        text = KnownWords(store, view, temporary_folder(options.cache))
-        skipped = store.tokens - len(text)
+    text = KnownWords(store, view, folder, first)
     predictions = _skipgram_predictions if view.settings.model == "skipgram" else _cbow_predictions
     unigram = np.log(view.vocabulary.counts / view.vocabulary.tokens)
     keep = view.vocabulary.keep_probabilities(view.settings.sample, view.settings.sample_formula)
@@ -102,14 +116,14 @@ def perplexity(model: AnyModel, corpus: Source, *, progress: Report | None = Non
     if not count:
         raise W2VError(
             "nothing to predict: no word of the vocabulary has another in its window; "
-            f"not in the vocabulary: {pluralise(skipped, 'word')} of the text"
+            f"not in the vocabulary: {pluralise(text.skipped, 'word')} of the text"
         )
     if not np.isfinite(totals).all():
         raise W2VError("the model's predictions are not numbers: its training has diverged")
     bits = totals / math.log(2) / count
     with np.errstate(over="ignore"):
         corrected, unigram, as_trained = np.exp2(bits).tolist()
-    return Perplexity(corrected, float(bits[0]), unigram, as_trained, tokens, count, skipped, len(view.vocabulary))
+    return Perplexity(corrected, float(bits[0]), unigram, as_trained, tokens, count, text.skipped, len(view.vocabulary))
 
 
 def _log_probabilities(
@@ -138,23 +152,26 @@ class KnownWords:
         words: int32 (T,), in text order.
         sentences: int64 (T,), the number of each word's sentence.
         counts: int64 (V,), how often each word of the vocabulary occurs in the text.
+        skipped: The number of words that the vocabulary lacks.
         sides: Maximum number of context words before and after a word.
 
     Raises:
         W2VError: If the disk has too little space.
     """
 
-    def __init__(self, store: IdStore, model: View, folder: Path) -> None:
+    def __init__(self, store: IdStore, model: View, folder: Path, first: int) -> None:
         remap = store.remap(model.vocabulary.words)
         known = remap >= 0
-        size = int(store.counts[known].sum())
+        of_types = np.bincount(store.ids[first:], minlength=len(remap)) if first else store.counts
+        size = int(of_types[known].sum())
+        self.skipped = int(of_types[SENTENCE_END_ID + 1 :].sum()) - size
         self.sides = model.settings.window_sides
         self.counts = np.zeros(len(model.vocabulary), np.int64)
-        self.counts[remap[known]] = store.counts[known]
+        self.counts[remap[known]] = of_types[known]
         self.folder = folder
         self.words, self.sentences = (temporary_array(size, dtype, folder) for dtype in (np.int32, np.int64))
         done = sentence = 0
-        for start in range(0, len(store.ids), WORDS_AT_ONCE):
+        for start in range(first, len(store.ids), WORDS_AT_ONCE):
             ids = store.ids[start : start + WORDS_AT_ONCE]
             words, sentences = remap.take(ids), sentence + np.cumsum(ids == SENTENCE_END_ID)
             inside = words >= 0

@@ -39,6 +39,7 @@ FROZEN_CHUNK = 512
 # A subword's row receives at most this many whole changes per chunk; see `update_shares`. With more, the rows of single
 # letters, which most words contain, diverge.
 MAX_SUMMED_CHANGES = 8
+COMPILER_BYTES = 200_000_000  # that Numba needs to compile the first kernel of a process
 DAMPING = 0.25  # the exponent of the share of each change; see `update_shares`
 
 
@@ -66,7 +67,7 @@ def plan_run(
     vocabulary = initial.vocabulary
     if len(vocabulary) < 2:
         raise NothingToTrain(
-            f"the vocabulary has one word, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
+            f"the vocabulary has one {store.noun}, {vocabulary.words[0][:60]!r}: at least 2 are needed; "
             "lower min_count or give more text"
         )
     loss = initial.loss or loss_for(settings, vocabulary)
@@ -89,7 +90,8 @@ def plan_run(
     tokens_before = store.cumulative_known_counts(words, chunk)
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
         raise NothingToTrain(
-            "no word of the corpus is in the vocabulary that was given: are language, --lower and --tokenize the same?"
+            f"no {store.noun} of the corpus is in the vocabulary that was given: are language, --lower and --tokenize "
+            "the same?"
         )
     return Plan(
         settings=settings,
@@ -208,21 +210,26 @@ def numba_kernel() -> Any:
     return import_module("w2v.kernel.numba_kernel")
 
 
-def memory_needed(plan: Plan, settings: Settings, copies: int = 0) -> int:
+def memory_needed(plan: Plan, settings: Settings, copies: int = 0, later: int = 0) -> int:
     """Return the bytes that a run needs.
 
-    They include the matrices, `copies` copies of the matrices, the threads, and what Run.view computes: the word
-    vectors, and rows that are not rows of the run.
+    They include the matrices, `copies` copies of the matrices, the threads, the compiler of a Numba kernel, and what
+    Run.view computes: the word vectors, and rows that are not rows of the run. `later` bytes are needed only after the
+    run, when its temporary rows are freed.
     """
     rows = input_row_count(plan) + plan.loss.memory_rows
-    row_bytes = plan.width * bfloat16.dtype_of(settings.storage).itemsize
-    words, new_rows = len(plan.keep_thresholds), 0
+    value_bytes = bfloat16.dtype_of(settings.storage).itemsize
+    row_bytes = settings.vector_size * value_bytes  # of rows without padding
+    words, new_rows, temporary = len(plan.keep_thresholds), 0, 0
     if plan.output_words is not None:
         new_rows += words
     if settings.ngrams and plan.subwords:
-        new_rows += words + 2 * len(plan.subwords.buckets)  # the n-gram rows are computed and then sorted
+        new_rows += words + len(plan.subwords.buckets)
+        temporary = len(plan.subwords.buckets) * row_bytes  # the n-gram rows are computed and then sorted
     vectors = memory_of(settings.word_vectors, words, settings.vector_size)
-    return (rows * (1 + copies) + new_rows) * row_bytes + vectors + threads_memory(plan, settings.kernel)
+    is_compiled = settings.kernel != "numba" or numba_kernel().compile_function.cache_info().currsize
+    needed = rows * (1 + copies) * plan.width * value_bytes + new_rows * row_bytes + max(temporary, vectors + later)
+    return needed + threads_memory(plan, settings.kernel) + (0 if is_compiled else COMPILER_BYTES)
 
 
 def input_row_count(plan: Plan) -> int:

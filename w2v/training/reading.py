@@ -25,7 +25,7 @@ from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.labels import OWN_PREFIX, LabelledTexts
 from w2v.text.phrases import Phrases
 from w2v.text.tagging import TaggedTexts, join_tagged
-from w2v.text.words import KeyType
+from w2v.text.words import NOUNS, KeyType
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import Communicator, OneProcess
 from w2v.training.config import RunConfig
@@ -125,7 +125,7 @@ def read_text(
         types = _merge_types(ranks, store)
         with ranks.collective_errors():
             if not types.tokens:
-                raise NothingToTrain(f"{opened} holds no words")
+                raise NothingToTrain(f"{opened} holds no {types.noun}s")
         stack.pop_all()
     return ReadText(store, types, joined_phrases, opened, ranks=ranks, seconds=time.perf_counter() - started)
 
@@ -254,8 +254,8 @@ def _merge_types(ranks: OneProcess, store: IdStore) -> TypeCounts:
         return store
     merged: TypeCounts | None = None
     for rank in range(ranks.size):
-        flags = [store.key_type == "int", store.is_text]
-        sizes = np.array([len(store.counts), len(store.strings), store.pruned, *flags], np.int64)
+        kinds = [store.key_type == "int", NOUNS.index(store.noun)]
+        sizes = np.array([len(store.counts), len(store.strings), store.pruned, *kinds], np.int64)
         ranks.broadcast(sizes, rank)
         counts, strings = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.uint8)
         offsets = np.empty(sizes[0] + 1, np.int64)
@@ -264,7 +264,7 @@ def _merge_types(ranks: OneProcess, store: IdStore) -> TypeCounts:
         for array in (counts, strings, offsets):
             ranks.broadcast(array, rank)
         key_type: KeyType = "int" if sizes[3] else "str"
-        part = TypeCounts(counts, strings, offsets, int(sizes[2]), key_type, bool(sizes[4]))
+        part = TypeCounts(counts, strings, offsets, int(sizes[2]), key_type, NOUNS[sizes[4]])
         merged = part if merged is None else merged.concat(part)
     assert merged
     return merged

@@ -53,6 +53,7 @@ class Run:
         history: See Checkpoint.
         scores: See ResumeInfo.
         tokens: The number of words of the vocabulary in the text; with several ranks, in all parts of the text.
+        needed_memory: The memory that the run needs, in bytes.
         peak_memory: The estimated peak memory of this process in bytes.
         memory_limit: The memory available to this process in bytes.
     """
@@ -75,7 +76,7 @@ class Run:
             initial: The vocabulary, the loss and the initial matrices.
             text: The text.
             share: The share of the text, from its start, to train on.
-            other_memory: The bytes that will be needed in addition to the memory of this run.
+            other_memory: The bytes that will be needed after the run, in addition to its memory.
             checkpoint_folder: The folder to write checkpoints to.
             best_folder: The folder that keeps the best checkpoint, if the run may stop early.
         """
@@ -107,6 +108,11 @@ class Run:
         return self.config.settings
 
     @property
+    def _unit(self) -> str:
+        """What messages call the tokens of the text: words, items or nodes."""
+        return f"{self.text.types.noun}s"
+
+    @property
     def metrics(self) -> dict[str, Any]:
         """Measurements that only this kind of run has."""
         return {"held_out_scores": self.scores} if self.scores else {}
@@ -135,12 +141,13 @@ class Run:
 
         Raises:
             W2VError: There is not enough memory for them, for `copies` copies of them, which checkpoints need, and for
-                `other_memory` bytes.
+                `other_memory` bytes after the run.
         """
         plan, settings = self.plan, self.plan.settings
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
-        needed = memory_needed(plan, settings, copies) + other_memory
-        self.peak_memory, self.memory_limit = memory.check(needed, "training", hint, self.config.ignore_memory)
+        self.needed_memory = memory_needed(plan, settings, copies, other_memory)
+        found = memory.check(self.needed_memory, "training", hint, self.config.ignore_memory)
+        self.peak_memory, self.memory_limit = found
         words, size = len(plan.keep_thresholds), settings.vector_size
         inputs = initial_inputs(input_row_count(plan), size, settings.seed, bfloat16.dtype_of(settings.storage))
         parameters = plan.loss.new_parameters()
@@ -167,7 +174,7 @@ class Run:
         self.seconds, self.history, self.scores = info.seconds, checkpoint.history, list(info.scores)
         self.kernel.restore(resume_position(info, self.plan.total_chunks, 1), checkpoint.losses, checkpoint.predictions)
         total = self.plan.tokens * self.plan.epochs
-        log.info("resuming after %s of %s words", f"{info.tokens_trained:,}", f"{total:,}")
+        log.info("resuming after %s of %s %s", f"{info.tokens_trained:,}", f"{total:,}", self._unit)
         if info.ranks > 1:
             self._set_history_offset()
 
@@ -238,6 +245,7 @@ class Run:
             "sentences": self.text.types.sentences,
             "tokens_read": self.text.types.tokens,
             "pruned": self.text.types.pruned,
+            "noun": self.text.types.noun,
             "cache_reused": self.store.reused,
             "instruction_set": self.plan.instruction_set,
             **self.metrics,
@@ -301,7 +309,7 @@ class Run:
 
     def _start_meter(self, report: Report | None) -> None:
         constants = {"epochs": self.plan.epochs, "memory": self.peak_memory, "memory_limit": self.memory_limit}
-        self._meter = Meter(report, "train", self._words_trained, **constants)
+        self._meter = Meter(report, "train", self._words_trained, unit=self._unit, **constants)
         self._report()
 
     def _check_trained(self, checkpoint: Checkpoint) -> None:
@@ -401,7 +409,8 @@ class Run:
         last_good = self.checkpoint_folder.discard_after_rise() if self.checkpoint_folder else None
         loss = f"the mean loss of a prediction is {_highest_mean_loss(losses, predictions):,.3g}"
         raise Diverged(
-            f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} words "
+            f"training diverged: after {self.kernel.tokens_trained:,} of {self.plan.epochs * self.plan.tokens:,} "
+            f"{self._unit} "
             + (loss if has_risen else "vectors have NaN or infinite values")
             + f"; lower alpha, now {self.settings.start_alpha:g}"
             + (f"; the last good checkpoint is {last_good}" if last_good else "")

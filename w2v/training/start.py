@@ -169,7 +169,7 @@ def _initialise_from_model(
     if types.tokens < SMALL_SHARE * model.vocabulary.tokens and settings.start_alpha > CONTINUED_ALPHA:
         log.warning(
             "the new text has %s, and the model has learnt from %s: with alpha %g it forgets them; leave out alpha",
-            pluralise(types.tokens, "word"), pluralise(model.vocabulary.tokens, "word"), settings.start_alpha,
+            *(pluralise(each.tokens, types.noun) for each in (types, model.vocabulary)), settings.start_alpha,
         )  # fmt: skip
     if vocab == "old":
         # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
@@ -224,8 +224,8 @@ def _initialise_from_compass(compass: View, settings: Settings, types: TypeCount
     rows = rows[counts[rows] >= max(1, settings.min_count)][: settings.max_vocab]
     if not len(rows):
         raise NothingToTrain(
-            f"no word of the model of init occurs at least {pluralise(settings.min_count, 'time')} in {text}: are "
-            "language, --lower and --tokenize the same?"
+            f"no {types.noun} of the model of init occurs at least {pluralise(settings.min_count, 'time')} in {text}: "
+            "are language, --lower and --tokenize the same?"
         )
     words = [compass.vocabulary.words[row] for row in rows.tolist()]
     vocabulary = Vocabulary(words, counts[rows])

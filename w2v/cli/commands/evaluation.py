@@ -19,6 +19,7 @@ from w2v.cli.printing import (
     print_conclusion,
     print_evaluation,
     print_label_scores,
+    print_losses,
     print_perplexity,
     print_rank,
 )
@@ -31,18 +32,22 @@ from w2v.evaluation.link_prediction import BASELINES as LINK_BASELINES
 from w2v.evaluation.link_prediction import link_prediction
 from w2v.evaluation.next_items import BASELINES as NEXT_ITEM_BASELINES
 from w2v.evaluation.next_items import next_items
+from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
 from w2v.training.classifier import Classifier
+from w2v.training.compare_losses import WORD_LOSSES
+from w2v.training.compare_losses import compare_losses as train_and_compare
 from w2v.training.effective_rank import effective_rank
 from w2v.training.labelled import score_file
 from w2v.training.model import Model, View
 from w2v.training.perplexity import perplexity as measure_perplexity
 from w2v.vectors.keyed import load
 
+NOT_COMPARED = ("loss", "objective", "kernel", "stop_early", "smoothing")  # settings that compare-losses lacks
 VIEW = click.option(
     "--view", type=click.Choice(["words", "subwords"]), help="The view to measure, if MODEL has two.  [default: words]"
 )
@@ -247,6 +252,46 @@ def perplexity(model: Path, corpus: tuple[str, ...], view: str | None, progress:
     """
     files, reading = [*map(Path, options.corpus_of(corpus).files)], options.given_options(ReadingOptions, given)
     return measure_perplexity(_load_view(model, view), files, **reading, progress=progress), print_perplexity
+
+
+@click.command(cls=options.TrainingCommand)
+@options.CORPUS
+@click.option(
+    "--losses",
+    metavar="NAME,NAME,…",
+    default=WORD_LOSSES,
+    show_default=True,
+    help="The losses to compare, divided by commas.",
+)
+@options.file_option("--questions", help="Answer these analogy questions.  [default: the bundled ones]")
+@options.options_for(Settings, *(name for name in options_of(Settings) if name not in NOT_COMPARED))
+@options.READING
+@options.REPORTING
+def compare_losses(
+    corpus: tuple[str, ...], losses: str, questions: Path | None, progress: Report, **given: Any
+) -> Result:
+    """Train each loss on a CORPUS at equal settings, and compare them.
+
+    The end of the text is held out: 5 %, and at most 500,000 words. All models have the same words and settings, 5
+    epochs and the input rows as word vectors, unless you give others; each loss has its own best --alpha. The scores
+    are the seconds of the training, the perplexity of the held-out text (see w2v perplexity), how often the words
+    around a gap in it are nearer to the word in the gap than to another word (chance is 0.5), and the accuracy on
+    analogy questions. Progress shows the remaining time of each loss.
+
+    softmax, dsoftmax and mos compute the scores of all words at each step: with a large vocabulary, they take hours.
+    Choose --max-vocab 2000 for a first impression. dsoftmax, mos and charcnn need Numba, which compiles them first.
+
+    \b
+    w2v compare-losses corpus.txt --losses ns,hs,nce --vector-size 50
+    w2v compare-losses corpus.txt --max-vocab 3000 --questions questions-words.txt --json
+    """
+    chosen = options.given_settings(given)
+    names = losses.split(",")
+    options.check_effect(Settings(**chosen, loss=names[0]), chosen, {"loss": names})
+    reading = options.given_options(ReadingOptions, given)
+    files = [*map(Path, options.corpus_of(corpus).files)]
+    result = train_and_compare(files, losses=losses, questions=questions, progress=progress, **chosen, **reading)
+    return result, print_losses
 
 
 @click.command(cls=options.ResultCommand)

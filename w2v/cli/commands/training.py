@@ -39,8 +39,9 @@ from w2v.text.labels import LabelOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import tune as tuning
 from w2v.training.checkpoint_folder import CheckpointFolder
-from w2v.training.communicator import join_ranks
+from w2v.training.communicator import OneProcess, join_ranks
 from w2v.training.config import MODEL_SUFFIX, RunConfig, toml_line
+from w2v.training.estimate import estimate
 from w2v.training.labelled import read_labelled
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
@@ -175,8 +176,14 @@ OF_RUNS = options.composed(
 @options.rare_option(
     "--plot", type=FILE, help="Plot loss, learning rate and speed over the run to this file: .png, .svg or .pdf."
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Read a sample of CORPUS, train on it for some seconds, and print what the run would need: words, memory, "
+    "disk and time. Nothing is written.",
+)
 @OF_RUNS
-def train(verbose: bool, progress: Report, **given: Any) -> Result:
+def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Result:
     """Train word vectors on a CORPUS.
 
     A CORPUS is one or more text files, folders or glob patterns. Files may be compressed. - is standard input.
@@ -184,15 +191,21 @@ def train(verbose: bool, progress: Report, **given: Any) -> Result:
     \b
     w2v train corpus.txt
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
-    zcat corpus.gz | w2v train - --cbow --loss hs --json
+    gzip -dc corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --phrases
     w2v train --graph edges.tsv -p 0.5 -q 2 -o nodes.safetensors
+    w2v train corpus.txt --vector-size 300 --dry-run
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train corpus.txt --resume states -o model.bin
     w2v train --config run.toml --epochs 10
     w2v train mine.txt --init GoogleNews-vectors-negative300.bin -o mine.safetensors
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
+    if dry_run:
+        options.refuse_together("--dry-run", ("graph", "continue_from", "init", "resume", "checkpoint", "save_config"))
+        command = new_run(given, OneProcess())
+        more = {name: command.inputs[name] for name in ("views", "vocabulary")}
+        return estimate(command.config, command.inputs["corpus"], **more, progress=progress)
     trained = run_training(given, progress)
     if trained is None:
         return None

@@ -405,6 +405,7 @@ def convert(
     if storage:
         registry.check_storage(output, storage)
     if vectors:
+        options.refuse_together("--vectors", ("encoding", "errors"))
         stored = Model.load(model).with_vectors(vectors).to_vector_file()
     else:
         stored = read(model, False, errors, None, progress, encoding)
