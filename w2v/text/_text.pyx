@@ -556,7 +556,7 @@ def sorted_items(Row[::1] rows not None, const int64_t[::1] counts not None):
     Equal rows stay in their order. The GIL is released.
 
     Args:
-        rows: (rows,), with the fields session, item, first and second; overwritten. The sessions have the numbers 0, 1, …
+        rows: (rows,), with the fields session (numbered from 0), item, first and second; overwritten.
         counts: int64 (sessions,), the number of rows of each session.
     """
     cdef int64_t i, session, n = rows.shape[0], sessions = counts.shape[0]

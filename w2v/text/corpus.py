@@ -360,6 +360,14 @@ class Corpus:
         if found := [pluralise(count, noun) for noun, count in counts.items() if count]:
             issue_text_warning(f"{action} {' and '.join(found)}")
 
+    def contents(self) -> Iterator[tuple[str, bytes, Iterator[bytes]]]:
+        """Yield the name of each file for messages, the start of its decompressed content, and the rest of it."""
+        self.bytes_read = 0
+        for file in self._files:
+            with _open(file) as (name, stream):
+                unpacked = decompress(name, self._read(stream, None))
+                yield name, self._head(unpacked), unpacked
+
     def cells(
         self, columns: Sequence[str], encoding: str = UTF_8, errors: Errors = "strict"
     ) -> Iterator[tuple[str, list[Any]]]:

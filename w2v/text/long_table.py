@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -293,7 +293,10 @@ class Rows:
     def __init__(self, folder: Path) -> None:
         """Create the file in a folder."""
         self._folder = folder
-        self._file = tempfile.TemporaryFile(dir=folder)
+        self._file = self._temporary()
+
+    def _temporary(self) -> Any:
+        return cast(Any, tempfile.TemporaryFile(dir=self._folder))
 
     def add(self, items: NDArray[np.uint32], sessions: NDArray[np.uint32], order: Order | None) -> None:
         """Append rows."""
@@ -350,7 +353,7 @@ class Rows:
             parts: The number of the part of each session.
             starts: The first row of each part, and the number of all rows.
         """
-        divided = tempfile.TemporaryFile(dir=self._folder)
+        divided = self._temporary()
         next_rows = starts[:-1].copy()  # where the next row of each part is written
         for start in range(0, int(starts[-1]), ROWS_IN_MEMORY):
             rows = self._read(start, min(start + ROWS_IN_MEMORY, int(starts[-1])))
