@@ -344,6 +344,11 @@ def test_damaged_archives_are_refused(changes: dict[str, Any], message: str, tmp
     assert str(path) in str(error.value)
 
 
+def test_an_archive_of_one_node_may_have_one_name(tmp_path: Path) -> None:
+    one = {"data": np.ones(1), "indices": np.zeros(1, int), "indptr": np.array([0, 1]), "IDs": np.array("a")}
+    assert rows(read_graph(Corpus(pecanpy_archive(tmp_path / "graph.npz", **one)))) == {"a": {"a": 1}}
+
+
 def test_truncated_archives_are_refused(tmp_path: Path) -> None:
     content = pecanpy_archive(tmp_path / "graph.npz").read_bytes()
     for size in (40, 400, len(content) - 1):

@@ -86,7 +86,7 @@ def _read_npz(stream: BytesIO) -> tuple[Any, Any]:
         if "IDs" in arrays:
             parts = (arrays["data"], arrays["indices"].astype(np.int64), arrays["indptr"].astype(np.int64))
             nodes = len(parts[2]) - 1
-            return sparse.csr_array(parts, shape=(nodes, nodes)), arrays["IDs"]
+            return sparse.csr_array(parts, shape=(nodes, nodes)), np.atleast_1d(arrays["IDs"])
     stream.seek(0)
     return sparse.load_npz(stream), None
 

@@ -108,9 +108,9 @@ def evaluate(
     reading = options.given_options(ReadingOptions, given)
     if labelled:
         others = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
-        no_effect = (name for name in options_of(ReadingOptions) if name not in ("column", "encoding", "errors"))
-        refuse_together("--labelled", (*others, *no_effect))
-        texts = options.corpus_of([str(labelled)])
+        used = ("column", "header", "encoding", "errors")
+        refuse_together("--labelled", (*others, *(name for name in options_of(ReadingOptions) if name not in used)))
+        texts = options.corpus_of([str(labelled)], reading.pop("header", None))
         return _evaluate_labels(models, texts, {"labels": labels, "k": k, "threshold": threshold} | reading, progress)
     options.refuse_without("--labelled", ("labels", "k", "threshold"))
     arguments = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
