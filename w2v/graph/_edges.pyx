@@ -102,8 +102,8 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
 
     Returns:
         The names of the nodes of all lines, end to end, in the order of the text: their bytes, uint8 (n,), and
-        offsets, int64 (names + 1,). The number of names in each line, int64 (lines,). The weights, float32 (lines,) or
-        empty.
+        offsets, int64 (names + 1,). The number of names in each line, int64 (lines,), or empty if lines are edges. The
+        weights, float32 (lines,) or empty.
 
     Raises:
         BadLine: If a line has another number of fields, a node without a name, or a weight that is not a number.
@@ -117,7 +117,7 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
     cdef int64_t[2] sizes = [len(left), len(right)]
     cdef bint has_prefixes = len(left) > 0
     prefixes[0], prefixes[1] = left, right
-    cdef int64_t[::1] lengths = np.zeros(lines, np.int64)
+    cdef int64_t[::1] lengths = np.zeros(0 if fields else lines, np.int64)
     cdef float[::1] weights = np.empty(lines if third >= 0 else 0, np.float32)
     cdef const uint8_t *begin = text
     cdef const uint8_t *line = begin
@@ -156,7 +156,8 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
                     used += copy_field(&names[used], field)
                     count += 1
                     offsets[count] = used
-                    lengths[found] += 1
+                    if fields == 0:
+                        lengths[found] += 1
                 elif k == third:
                     if parse_number(field.start, 0, length, &weight) != length:
                         problem = "number"

@@ -233,8 +233,9 @@ class _Reader:
         # The digits say whether nodes have a size, whether they have weights, and whether edges have a weight.
         expected = nodes * (digits // 100 + digits // 10 % 10 * weights) + 2 * edges * (1 + digits % 10)
         fields = int(self.types.counts()[FIRST_TYPE:].sum()) - len(self.first_row)
-        others = (name for name in names if name not in self.first_row[1:])
-        if fields == expected and all(SIZE.fullmatch(name) and (digits or int(name) <= nodes) for name in others):
+        if fields == expected and all(
+            SIZE.fullmatch(name) and (digits or int(name) <= nodes or name in self.first_row[1:]) for name in names
+        ):
             raise W2VError(f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: {EDGE_LIST}")
 
     def _open(self, content: tuple[str, bytes, Iterator[bytes]]) -> _File:
@@ -261,8 +262,9 @@ class _Reader:
         for name, kind, chunks in files:
             line, rest, layout = 1, b"", None
             for chunk in itertools.chain(chunks, [b"\n"]):
-                lines, newline, rest = (rest + chunk).rpartition(b"\n")
-                text = lines + newline
+                text = rest + chunk
+                end = text.rfind(b"\n") + 1
+                text, rest = text[:end], text[end:]
                 if len(rest) > MAX_LINE_BYTES:
                     number = line + text.count(b"\n")
                     raise W2VError(f"{name}, line {number}: more than {MAX_LINE_BYTES >> 20} MB, too long for an edge")
@@ -426,10 +428,10 @@ def _weight_in(attributes: bytes) -> bytes:
 
 def _ids_of_edges(ids: NDArray[np.uint32], layout: _Layout) -> NDArray[np.uint32]:
     """Return the ids of the two nodes of each edge in a block: uint32 (2 · edges,)."""
-    is_end = ids == SENTENCE_END_ID
     if layout.fields:
-        pairs = ids[~is_end].reshape(-1, 2)
+        pairs = ids[ids != SENTENCE_END_ID].reshape(-1, 2)
         return np.ravel(pairs if layout.columns[0] < layout.columns[1] else pairs[:, ::-1])
+    is_end = ids == SENTENCE_END_ID
     ends = np.flatnonzero(is_end)
     starts = np.append(0, ends + 1)[:-1]
     is_end[starts] = True
