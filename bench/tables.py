@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,7 @@ def main() -> None:
             return usage.ru_utime + usage.ru_stime
 
         versions = {"w2v": HERE} | ({"other": options.other} if options.other else {})
-        times = alternate(
-            {name: lambda name=name, sources=sources: read(name, sources) for name, sources in versions.items()},
-            options.repeats,
-        )
+        times = alternate({name: partial(read, name, folder) for name, folder in versions.items()}, options.repeats)
     results: dict[str, Any] = {"seconds": {name: summarise(values) for name, values in times.items()}}
     if options.other:
         results["ratio"] = {"other / w2v": summarise(round_ratios(times["other"], times["w2v"]), goal=2)}

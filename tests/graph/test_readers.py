@@ -1,11 +1,9 @@
 """Reading graphs: edge lists, NumPy archives, Matrix Market files, scipy.sparse and networkx."""
 
-import bz2
 import csv
 import gzip
 import io
 import json
-import lzma
 import re
 import sys
 from collections.abc import Callable
@@ -19,7 +17,6 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-import zstandard
 
 from tests.helpers import assert_memory_grows, memory_of
 from w2v.errors import W2VError
@@ -27,13 +24,6 @@ from w2v.graph.graph import Graph, is_graph
 from w2v.graph.readers import GraphOptions, read_graph
 from w2v.text.corpus import Corpus
 
-COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
-    "plain": bytes,
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
-    "zstandard": zstandard.compress,
-}
 TRIANGLE = {"a": {"b": 1.5, "c": 2.0}, "b": {"a": 1.5, "c": 0.25}, "c": {"a": 2.0, "b": 0.25}}
 
 
@@ -55,11 +45,10 @@ def rows(graph: Graph) -> dict[str, dict[str, float]]:
     return found
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_compressed_edge_lists_are_read(compression: str, tmp_path: Path) -> None:
-    text = "# a comment\n\na\tb\t1.5\n%another\nb\tc\t2.5e-1\nc\ta\t2"
-    content = COMPRESSIONS[compression](text.encode())
-    assert rows(read(tmp_path / "edges", content, weighted=True)) == TRIANGLE
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_compressed_edge_lists_are_read(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    text = b"# a comment\n\na\tb\t1.5\n%another\nb\tc\t2.5e-1\nc\ta\t2"
+    assert rows(read(tmp_path / "edges", compress(text), weighted=True)) == TRIANGLE
 
 
 @pytest.mark.parametrize(

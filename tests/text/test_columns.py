@@ -57,17 +57,6 @@ def words(path: Path, **reading: Any) -> list[bytes]:
     return read(path, **reading).split()
 
 
-def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "rows"
-    path.write_text("".join(f'{{"t": "a b{row}\\nc <!-- d"}}\n\n' for row in range(100)))
-    expected = b"".join(b"a b%d\nc \n" % row for row in range(100)).split(b"\n")
-    for size in (10, 1000, corpus.BLOCK_BYTES):
-        monkeypatch.setattr(corpus, "BLOCK_BYTES", size)
-        assert read(path, column="t", strip_markup=True).split(b"\n") == expected
-        with read_text(Corpus(path), column="t", strip_markup=True, workers=3) as store:
-            assert (store.sentences, store.tokens) == (200, 300)
-
-
 def test_missing_texts_are_skipped_and_counted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"t": "a b"}\n{"t": null}\n{"n": 1}\n{"t": ""}\n')
     (tmp_path / "b.csv").write_text('n,t\n1,a b\n1,\n1,""\n1," "\n')
