@@ -146,18 +146,7 @@ def check_edges(graph: Graph, where: str) -> None:
         log.warning("%s without edges: kept, but their vectors are random", pluralise(isolated, "node"))
 
 
-class _File(NamedTuple):
-    """An open file.
-
-    Attributes:
-        name: The name for messages.
-        kind: The format.
-        chunks: The decompressed bytes.
-    """
-
-    name: str
-    kind: str
-    chunks: Iterator[bytes]
+_File = tuple[str, str, Iterator[bytes]]  # the name for messages, the format, and the decompressed bytes
 
 
 class _Layout(NamedTuple):
@@ -202,13 +191,12 @@ class _Reader:
     def graph(self) -> Graph:
         """Read all edges and build the graph."""
         opened = map(self._open, self.corpus.contents())
-        first = next(opened)
-        if first.kind not in LINES:
-            content = b"".join(first.chunks)
+        name, kind, chunks = next(opened)
+        if kind not in LINES:
             chosen = {name: getattr(self.options, name) for name in ("weighted", "directed", "bipartite")}
-            return read_with_library(first.kind, first.name, content, **chosen)
+            return read_with_library(kind, name, b"".join(chunks), **chosen)
         edges: list[tuple[NDArray[np.uint32], NDArray[np.float32] | None]] = []
-        blocks = self._blocks(itertools.chain([first], opened))
+        blocks = self._blocks(itertools.chain([(name, kind, chunks)], opened))
         for block, scanned, weights in map_in_order(self._scan, blocks, self.workers):
             try:
                 ids = self.types.merge(scanned)
@@ -255,7 +243,7 @@ class _Reader:
             raise W2VError(f"{name}: the format {kind} has no columns: leave out --edges and --delimiter")
         if kind == "adjlist" and self.weighted:
             raise W2VError(f"{name}: adjacency lists have no weights: leave out --weighted (weighted)")
-        return _File(name, kind, itertools.chain([head], chunks))
+        return name, kind, itertools.chain([head], chunks)
 
     def _blocks(self, files: Iterable[_File]) -> Iterator[_Block]:
         """Yield the lines of all files in blocks. A file without a last newline gets one."""
@@ -281,18 +269,16 @@ class _Reader:
 
         The layout is None if the lines have no edge yet.
         """
-        if kind == "dimacs":
-            text = NOT_AN_EDGE.sub(b"", text)
         lines = [
             (number, row.strip())
-            for number, row in enumerate(text.split(b"\n", 1000)[:1000], line)
+            for number, row in enumerate(_prepared(kind, False, text).split(b"\n", 1000)[:1000], line)
             if row.strip() and row.lstrip()[:1] not in b"#%"
         ][:SAMPLE_LINES]
         if not lines:
             return None, text
         at = f"{name}, line {lines[0][0]}"
         has_attributes = ATTRIBUTES.search(lines[0][1]) is not None
-        sample = [ATTRIBUTES.sub(lambda match: _weight_in(match[0]), row).decode(errors="replace") for _, row in lines]
+        sample = [_prepared(kind, has_attributes, row).decode(errors="replace") for _, row in lines]
         delimiter = self._delimiter(at, sample[0])
         rows = [_fields(row, delimiter) for row in sample]
         konect = KONECT.match(text)
@@ -383,11 +369,8 @@ class _Reader:
 
     def _scan(self, block: _Block) -> tuple[_Block, Any, NDArray[np.float32]]:
         """Look up the nodes of a block among the types so far, for `Types.merge`. Any thread may call this."""
-        layout, text = block.layout, block.text
-        if layout.kind == "dimacs":
-            text = NOT_AN_EDGE.sub(b"", text)
-        if layout.has_attributes:
-            text = ATTRIBUTES.sub(lambda match: _weight_in(match[0]), text)
+        layout = block.layout
+        text = _prepared(layout.kind, layout.has_attributes, block.text)
         code = 0 if layout.delimiter == " " else ord(layout.delimiter)
         try:
             names, offsets, lengths, weights = split_edges(
@@ -402,6 +385,12 @@ class _Reader:
         if layout.fields:
             lengths = np.array([len(offsets) - 1])
         return block, self.types.scan(Items(names, offsets, lengths)), weights
+
+
+def _prepared(kind: str, has_attributes: bool, text: bytes) -> bytes:
+    """Return lines that are ready for `split_edges`: of DIMACS only edges, and weights instead of attributes."""
+    text = NOT_AN_EDGE.sub(b"", text) if kind == "dimacs" else text
+    return ATTRIBUTES.sub(lambda match: _weight_in(match[0]), text) if has_attributes else text
 
 
 def _line_at(block: _Block, text: bytes, position: int) -> tuple[str, str]:
