@@ -65,7 +65,7 @@ class Order(NamedTuple):
     """Values that order rows.
 
     Attributes:
-        kind: What they are: numbers, dates, times of day or durations, which do not compare with each other.
+        kind: What they are: numbers, dates or durations, such as times of day, which do not compare with each other.
         first, second: float64 (rows,). Rows are ordered by the first and, where it is equal, by the second.
         valid: bool (rows,), which rows have a value.
     """
@@ -167,19 +167,18 @@ def order_of_array(pyarrow: Any, array: Any, place: Place) -> Order:
     kind = array.type
     if is_text(pyarrow, kind) or types.is_decimal(kind):
         return order_of_objects(array.to_pylist(), place)
-    name, unit = "numbers", ""
+    unit = ""
     if types.is_date(kind):
-        name, unit = "dates", "M8[D]" if kind.bit_width == 32 else "M8[ms]"
+        unit = "M8[D]" if kind.bit_width == 32 else "M8[ms]"
     elif types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
-        name = "dates" if types.is_timestamp(kind) else "times of day" if types.is_time(kind) else "durations"
-        unit = f"M8[{kind.unit}]"
+        unit = f"{'M' if types.is_timestamp(kind) else 'm'}8[{kind.unit}]"
     elif not (types.is_integer(kind) or types.is_floating(kind)):
         raise W2VError(f"{place(0)} holds {one_line(kind)}: an order is a number or a date")
     valid = validity(array)
     if unit:
         array = array.cast(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64())
     values = as_numpy(array.fill_null(0) if array.null_count else array)
-    return _order(name, values.astype(np.int64).view(unit) if unit else values, valid)
+    return _order(values.astype(np.int64).view(unit) if unit else values, valid)
 
 
 def order_of_objects(objects: Any, place: Place) -> Order:
@@ -188,8 +187,7 @@ def order_of_objects(objects: Any, place: Place) -> Order:
     Dates without a time zone are in UTC. Raises W2VError, with the place, for other objects, and for both kinds.
     """
     if isinstance(objects, np.ndarray) and objects.dtype.kind in "iufmM":
-        kind = KINDS.get(objects.dtype.kind, "numbers")
-        return _order(kind, objects, ~np.isnat(objects) if kind != "numbers" else np.ones(len(objects), bool))
+        return _order(objects, ~np.isnat(objects) if objects.dtype.kind in KINDS else np.ones(len(objects), bool))
     valid = np.array([not (is_missing(each) or (isinstance(each, str) and not each)) for each in objects], bool)
     present = [each for each, is_valid in zip(objects, valid.tolist(), strict=True) if is_valid]
     try:
@@ -249,9 +247,9 @@ def _parsed(values: list[Any]) -> tuple[str, NDArray[np.float64], NDArray[np.flo
     return "numbers", np.array(first, np.float64), np.array(second, np.float64)
 
 
-def _order(kind: str, values: NDArray[Any], valid: NDArray[np.bool_]) -> Order:
+def _order(values: NDArray[Any], valid: NDArray[np.bool_]) -> Order:
     first, second = _split(values)
-    return Order(kind, first, second, valid & ~np.isnan(first))
+    return Order(KINDS.get(values.dtype.kind, "numbers"), first, second, valid & ~np.isnan(first))
 
 
 def _split(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
