@@ -150,6 +150,15 @@ def test_evaluate_scores_and_compares_classifiers() -> None:
     assert "--lower has no effect with --labelled" in run("evaluate", "m", "--labelled", "t", "--lower", code=2).stderr
 
 
+def test_the_first_row_of_a_test_table_may_be_a_text(tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("sport,ball\nfood,soup\nfood,bread\n")
+    table = ["--labelled", tmp_path / "test.csv", "--labels", 1, "--column", 2]
+    picture = tmp_path / "confusion.svg"
+    for header, texts in (("--no-header", 3), ("--header", 2)):
+        assert run_json("evaluate", "table.safetensors", *table, header)["results"][0]["texts"] == texts
+        assert run_json("plot", "table.safetensors", *table, header, "-o", picture, "--force")["texts"] == texts
+
+
 def test_labels_of_a_test_table_that_the_model_lacks_are_counted(tmp_path: Path) -> None:
     test = tmp_path / "test.csv"
     test.write_text("topic,text\nsport,ball goal\nnew,soup\n,bread\nfood,zzz\n")

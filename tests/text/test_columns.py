@@ -57,17 +57,6 @@ def words(path: Path, **reading: Any) -> list[bytes]:
     return read(path, **reading).split()
 
 
-def test_rows_are_sentences_in_blocks_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "rows"
-    path.write_text("".join(f'{{"t": "a b{row}\\nc <!-- d"}}\n\n' for row in range(100)))
-    expected = b"".join(b"a b%d\nc \n" % row for row in range(100)).split(b"\n")
-    for size in (10, 1000, corpus.BLOCK_BYTES):
-        monkeypatch.setattr(corpus, "BLOCK_BYTES", size)
-        assert read(path, column="t", strip_markup=True).split(b"\n") == expected
-        with read_text(Corpus(path), column="t", strip_markup=True, workers=3) as store:
-            assert (store.sentences, store.tokens) == (200, 300)
-
-
 def test_rows_that_end_with_carriage_returns_are_rows(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"id,text\r1,a b\r2,c\r" * 1000)
     assert list(Corpus(tmp_path / "t.csv").cells(["text"]))[:2] == [

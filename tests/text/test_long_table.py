@@ -101,15 +101,10 @@ def test_dictionary_columns_are_read(tmp_path: Path) -> None:
         assert read_sessions(source, item="i", session="s") == ("str", [["b", "b"], ["a"]])
 
 
-def test_a_session_may_continue_in_another_file(tmp_path: Path) -> None:
-    for name, rows in (("0.csv", "i,s\n1,a\n2,b\n"), ("1.csv", ""), ("2.csv", "i,s\n3,a\n")):
-        (tmp_path / name).write_text(rows)
-    assert read_sessions(tmp_path, item="i", session="s") == ("int", [["1", "3"], ["2"]])
-
-
-def test_numbers_of_csv_with_a_leading_zero_are_text(tmp_path: Path) -> None:
+def test_numbers_of_csv_with_a_leading_zero_are_text_and_empty_files_have_no_rows(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("i,s\n01,a\n2,b\n")
-    assert read_sessions(tmp_path / "a.csv", item="i", session="s") == ("str", [["01"], ["2"]])
+    (tmp_path / "b.csv").touch()
+    assert read_sessions(tmp_path, item="i", session="s") == ("str", [["01"], ["2"]])
 
 
 def test_rare_items_of_a_long_table_are_pruned(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ def test_a_first_row_with_numbers_or_missing_values_is_no_header(tmp_path: Path,
     assert cells(tmp_path / "x", "2")[0] == [first.split(",")[1]]
 
 
+def test_a_row_above_dates_is_a_header(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("user,item,when\na,b,2024-01-31\nc,d,2024-01-31T10:00:00Z\n")
+    assert cells(tmp_path / "x", "2") == [["b"], ["d"]]
+
+
 def test_columns_of_parquet_are_found_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     parquet.write_table(pyarrow.table({"user": ["a", "a"], "film": [7, 8]}), tmp_path / "x")
     with caplog.at_level(logging.INFO, "w2v"):

@@ -63,9 +63,8 @@ cdef inline Field next_field(const uint8_t **at, const uint8_t *end, uint8_t del
         if field.end >= end or (stop < end and stop[0] != delimiter):
             field.start = NULL
     else:
-        stop = <const uint8_t *>memchr(stop, delimiter, end - stop)
-        if stop == NULL:
-            stop = end
+        while stop < end and stop[0] != delimiter:
+            stop += 1
         field.end = stop
         while field.end > field.start and is_space((field.end - 1)[0]):
             field.end -= 1
@@ -103,8 +102,8 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
 
     Returns:
         The names of the nodes of all lines, end to end, in the order of the text: their bytes, uint8 (n,), and
-        offsets, int64 (names + 1,). The number of names in each line, int64 (lines,). The weights, float32 (lines,) or
-        empty.
+        offsets, int64 (names + 1,). The number of names in each line, int64 (lines,), or empty if lines are edges. The
+        weights, float32 (lines,) or empty.
 
     Raises:
         BadLine: If a line has another number of fields, a node without a name, or a weight that is not a number.
@@ -116,13 +115,15 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
     cdef int64_t[::1] offsets = np.zeros(most + 1, np.int64)
     cdef const char *prefixes[2]
     cdef int64_t[2] sizes = [len(left), len(right)]
+    cdef bint has_prefixes = len(left) > 0
     prefixes[0], prefixes[1] = left, right
-    cdef int64_t[::1] lengths = np.zeros(lines, np.int64)
+    cdef int64_t[::1] lengths = np.zeros(0 if fields else lines, np.int64)
     cdef float[::1] weights = np.empty(lines if third >= 0 else 0, np.float32)
     cdef const uint8_t *begin = text
     cdef const uint8_t *line = begin
     cdef const uint8_t *stop = begin + size
-    cdef const uint8_t *end
+    cdef const uint8_t *end  # of the line, without white space
+    cdef const uint8_t *newline
     cdef const uint8_t *at
     cdef int64_t found = 0, count = 0, used = 0, length
     cdef int k
@@ -131,16 +132,17 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
     cdef const char *problem = NULL
     with nogil:
         while line < stop:
-            end = <const uint8_t *>memchr(line, c"\n", stop - line)
-            if end == NULL:
-                end = stop
-            at = line
-            while at < end and is_space(at[0]):
+            newline = <const uint8_t *>memchr(line, c"\n", stop - line)
+            if newline == NULL:
+                newline = stop
+            at, end, k = line, newline, 0
+            while end > line and is_space((end - 1)[0]):
+                end -= 1
+            while at < end and is_space(at[0]) and at[0] != delimiter:
                 at += 1
             if at == end or at[0] == c"#" or at[0] == c"%":
-                line = end + 1
+                line = newline + 1
                 continue
-            at, k = line, 0
             while at != NULL:
                 field = next_field(&at, end, delimiter)
                 length = field.end - field.start
@@ -148,12 +150,14 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
                     problem = "empty" if field.start else "quotes"
                     break
                 if fields == 0 or k == first or k == second:
-                    memcpy(&names[used], prefixes[k != first], sizes[k != first])
-                    used += sizes[k != first]
+                    if has_prefixes:
+                        memcpy(&names[used], prefixes[k != first], sizes[k != first])
+                        used += sizes[k != first]
                     used += copy_field(&names[used], field)
                     count += 1
                     offsets[count] = used
-                    lengths[found] += 1
+                    if fields == 0:
+                        lengths[found] += 1
                 elif k == third:
                     if parse_number(field.start, 0, length, &weight) != length:
                         problem = "number"
@@ -168,7 +172,7 @@ def split_edges(bytes text not None, uint8_t delimiter, int fields, int first, i
             if problem != NULL:
                 break
             found += 1
-            line = end + 1
+            line = newline + 1
     if problem != NULL:
         raise BadLine(line - begin, problem.decode())
     found_weights = np.asarray(weights)[:found]

@@ -15,12 +15,8 @@ from w2v.graph.graph import Graph, named_once
 from w2v.system.files import ZIP
 
 GraphFormat = Literal["edges", "adjlist", "dimacs", "gml", "graphml", "gexf", "pajek", "json", "mtx", "npz", "mat"]
-LINES = (
-    "edges",
-    "adjlist",
-    "dimacs",
-    "metis",
-)  # formats whose lines w2v divides into fields; all others are libraries'
+LINES = ("edges", "adjlist", "dimacs")  # formats whose lines w2v divides into fields; libraries read the others
+NOT_READ = ("metis", "tgf")
 # For each format: the extensions of its files, and a regular expression for their first bytes.
 FORMATS = {
     "npz": ((".npz",), ZIP),
@@ -34,6 +30,7 @@ FORMATS = {
     "adjlist": ((".adjlist",), None),
     "dimacs": ((".dimacs", ".col"), rb"(?s)(.*\n)?p (edge|col|sp|max|min|asn) +\d+ +\d+"),
     "metis": ((".graph", ".metis"), None),
+    "tgf": ((".tgf",), rb"([^#%\n][^\n]*\n)+#\s*\n"),  # nodes, a line with #, and edges
 }
 MANY_NODES = 1 << 18  # a Matrix Market file of any size may declare this many rows
 
@@ -89,7 +86,7 @@ def _read_npz(stream: BytesIO) -> tuple[Any, Any]:
         if "IDs" in arrays:
             parts = (arrays["data"], arrays["indices"].astype(np.int64), arrays["indptr"].astype(np.int64))
             nodes = len(parts[2]) - 1
-            return sparse.csr_array(parts, shape=(nodes, nodes)), arrays["IDs"]
+            return sparse.csr_array(parts, shape=(nodes, nodes)), np.atleast_1d(arrays["IDs"])
     stream.seek(0)
     return sparse.load_npz(stream), None
 

@@ -8,11 +8,9 @@ import csv
 import itertools
 import logging
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,27 +18,18 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.graph._edges import BadLine, split_edges
-from w2v.graph.formats import LINES, GraphFormat, detect_format, read_with_library
+from w2v.graph.formats import LINES, NOT_READ, GraphFormat, detect_format, read_with_library
 from w2v.graph.graph import TWO_KINDS, Graph, note_unused_weights
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
 from w2v.settings import GRAPH
-from w2v.system.files import (
-    ARROW,
-    ARROW_STREAM,
-    PARQUET,
-    SIGNATURE_BYTES,
-    check_unchanged,
-    text_start,
-    translate_os_errors,
-)
+from w2v.system.files import text_start
 from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID, Items, Malformed, Types
+from w2v.text.columns import NUMBER, columnar_kind, find_column, has_header, is_position
 from w2v.text.corpus import Corpus
-from w2v.text.decompress import decompress
 from w2v.text.words import Words
 
-BLOCK_BYTES = 1 << 19
 MAX_LINE_BYTES = 1 << 20
 SAMPLE_LINES = 100  # number of edges from which the columns of a file are recognised
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ","}  # names of delimiters for --delimiter
@@ -50,7 +39,6 @@ ATTRIBUTES = re.compile(rb"(?m)\{.*\}(?=\s*$)")  # of an edge, as networkx write
 END_NAMES = (("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2"))  # in the header of an edge list
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count")
 SIZE = re.compile(r"[0-9]{1,18}")
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 NAME_COLUMNS = "name the columns of the nodes, such as --edges 1,3, or for adjacency lists add --format adjlist"
 EDGE_LIST = "write an edge on each line, two nodes with a tab between them"
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
@@ -158,18 +146,7 @@ def check_edges(graph: Graph, where: str) -> None:
         log.warning("%s without edges: kept, but their vectors are random", pluralise(isolated, "node"))
 
 
-class _File(NamedTuple):
-    """An open file.
-
-    Attributes:
-        name: The name for messages.
-        kind: The format.
-        chunks: The decompressed bytes.
-    """
-
-    name: str
-    kind: str
-    chunks: Iterator[bytes]
+_File = tuple[str, str, Iterator[bytes]]  # the name for messages, the format, and the decompressed bytes
 
 
 class _Layout(NamedTuple):
@@ -208,19 +185,18 @@ class _Reader:
         self.corpus, self.options, self.workers = corpus, options, workers
         self.weighted = options.weighted or (options.edges or "").count(",") == 2
         self.has_noted, self.first_row = False, [""]
-        self.meter, self.total, self.done = Meter(progress, "read"), corpus.total_bytes, 0
+        self.meter = Meter(progress, "read")
         self.types = Types()
 
     def graph(self) -> Graph:
         """Read all edges and build the graph."""
-        opened = map(self._open, self.corpus.files)
-        first = next(opened)
-        if first.kind not in LINES:
-            content = b"".join(first.chunks)
+        opened = map(self._open, self.corpus.contents())
+        name, kind, chunks = next(opened)
+        if kind not in LINES:
             chosen = {name: getattr(self.options, name) for name in ("weighted", "directed", "bipartite")}
-            return read_with_library(first.kind, first.name, content, **chosen)
+            return read_with_library(kind, name, b"".join(chunks), **chosen)
         edges: list[tuple[NDArray[np.uint32], NDArray[np.float32] | None]] = []
-        blocks = self._blocks(itertools.chain([first], opened))
+        blocks = self._blocks(itertools.chain([(name, kind, chunks)], opened))
         for block, scanned, weights in map_in_order(self._scan, blocks, self.workers):
             try:
                 ids = self.types.merge(scanned)
@@ -228,8 +204,8 @@ class _Reader:
                 at, line = _line_at(block, block.text, block.text.find(error.args[1]))
                 raise W2VError(f"{at}: {line!r:.60} is not UTF-8: convert the file with iconv") from None
             edges.append((_ids_of_edges(ids, block.layout), weights if self.weighted else None))
-            self.meter(self.done, self.total)
-        self.meter(self.done, self.done)
+            self.meter(self.corpus.bytes_read, self.corpus.total_bytes)
+        self.meter(self.corpus.bytes_read, self.corpus.bytes_read)
         names = Words(
             np.concatenate([np.empty(0, np.uint8), *self.types.strings()]),
             np.cumsum(np.append(0, self.types.lengths()[FIRST_TYPE:])),
@@ -239,61 +215,44 @@ class _Reader:
 
     def _refuse_metis(self, names: Words) -> None:
         """Raise W2VError if the first line counts nodes and edges, and the other lines are numbers of neighbours."""
-        if len(self.first_row) == 2 and all(map(SIZE.fullmatch, self.first_row)):
-            nodes, edges = map(int, self.first_row)
-            others = (name for name in names if name != self.first_row[1])
-            if int(self.types.counts()[FIRST_TYPE:].sum()) == 2 + 2 * edges and all(
-                SIZE.fullmatch(name) and int(name) <= nodes for name in others
-            ):
-                raise W2VError(f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: {EDGE_LIST}")
+        if not 2 <= len(self.first_row) <= 4 or not all(map(SIZE.fullmatch, self.first_row)):
+            return
+        nodes, edges, digits, weights = map(int, [*self.first_row, *["0", "1"][len(self.first_row) - 2 :]])
+        # The digits say whether nodes have a size, whether they have weights, and whether edges have a weight.
+        expected = nodes * (digits // 100 + digits // 10 % 10 * weights) + 2 * edges * (1 + digits % 10)
+        fields = int(self.types.counts()[FIRST_TYPE:].sum()) - len(self.first_row)
+        if fields == expected and all(
+            SIZE.fullmatch(name) and (digits or int(name) <= nodes or name in self.first_row[1:]) for name in names
+        ):
+            raise W2VError(f"{self.corpus.files[0]} looks like a METIS file, which w2v does not read: {EDGE_LIST}")
 
-    def _open(self, path: str) -> _File:
-        """Open a file and recognise its format."""
-        name = "standard input" if path == "-" else path
-        chunks = self._chunks(path, name)
-        head = next(chunks, b"")
-        kind = self.options.graph_format or detect_format(path, head)
+    def _open(self, content: tuple[str, bytes, Iterator[bytes]]) -> _File:
+        """Recognise the format of a file."""
+        name, head, chunks = content
+        kind = self.options.graph_format or detect_format(name, head)
+        if kind in NOT_READ:
+            raise W2VError(f"{name} is a {kind.upper()} file, which w2v does not read: {EDGE_LIST}")
         if kind not in LINES:
             if len(self.corpus.files) > 1:
                 raise W2VError(f"{name}: a file in the format {kind} is a whole graph: name only this file")
-        elif re.match(b"|".join([PARQUET, ARROW, ARROW_STREAM]), head):
+        elif columnar_kind(head):
             raise W2VError(f"{name} is a table of Parquet or Arrow: save its edges as CSV")
         else:
             head = text_start(name, head)
-        if kind == "metis":
-            raise W2VError(f"{name} is a METIS file, which w2v does not read: {EDGE_LIST}")
         if (kind != "edges" and self.options.edges) or (kind not in LINES and self.options.delimiter):
             raise W2VError(f"{name}: the format {kind} has no columns: leave out --edges and --delimiter")
         if kind == "adjlist" and self.weighted:
             raise W2VError(f"{name}: adjacency lists have no weights: leave out --weighted (weighted)")
-        return _File(name, kind, itertools.chain([head], chunks))
-
-    def _chunks(self, path: str, name: str) -> Iterator[bytes]:
-        """Yield the decompressed bytes of a file. The first piece has at least SIGNATURE_BYTES, or the whole file."""
-        with (
-            translate_os_errors(name),
-            contextlib.nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream,
-            check_unchanged(name, stream),
-        ):
-            pieces = decompress(name, self._read(stream))
-            head = b""
-            while len(head) < SIGNATURE_BYTES and (piece := next(pieces, b"")):
-                head += piece
-            yield head
-            yield from pieces
-
-    def _read(self, stream: Any) -> Iterator[bytes]:
-        while chunk := stream.read(BLOCK_BYTES):
-            self.done += len(chunk)
-            yield chunk
+        return name, kind, itertools.chain([head], chunks)
 
     def _blocks(self, files: Iterable[_File]) -> Iterator[_Block]:
         """Yield the lines of all files in blocks. A file without a last newline gets one."""
         for name, kind, chunks in files:
             line, rest, layout = 1, b"", None
             for chunk in itertools.chain(chunks, [b"\n"]):
-                lines, newline, rest = (rest + chunk).rpartition(b"\n")
-                text = lines + newline
+                text = rest + chunk
+                end = text.rfind(b"\n") + 1
+                text, rest = text[:end], text[end:]
                 if len(rest) > MAX_LINE_BYTES:
                     number = line + text.count(b"\n")
                     raise W2VError(f"{name}, line {number}: more than {MAX_LINE_BYTES >> 20} MB, too long for an edge")
@@ -310,29 +269,28 @@ class _Reader:
 
         The layout is None if the lines have no edge yet.
         """
-        if kind == "dimacs":
-            text = NOT_AN_EDGE.sub(b"", text)
         lines = [
             (number, row.strip())
-            for number, row in enumerate(text.split(b"\n", 1000)[:1000], line)
+            for number, row in enumerate(_prepared(kind, False, text).split(b"\n", 1000)[:1000], line)
             if row.strip() and row.lstrip()[:1] not in b"#%"
         ][:SAMPLE_LINES]
         if not lines:
             return None, text
         at = f"{name}, line {lines[0][0]}"
         has_attributes = ATTRIBUTES.search(lines[0][1]) is not None
-        sample = [ATTRIBUTES.sub(lambda match: _weight_in(match[0]), row).decode(errors="replace") for _, row in lines]
+        sample = [_prepared(kind, has_attributes, row).decode(errors="replace") for _, row in lines]
         delimiter = self._delimiter(at, sample[0])
         rows = [_fields(row, delimiter) for row in sample]
         konect = KONECT.match(text)
         columns, is_header = self._columns(at, kind, rows, konect is not None)
         first, second, third = [*columns, -1][:3]
         if self.weighted and third < 0:
-            raise W2VError(f"{at}: {sample[0][:60]!r} has no weight: leave out --weighted, or give edges a third field")
-        has_weights = any(NUMBER.fullmatch(row[third]) for row in rows[is_header:] if 0 <= third < len(row))
-        if has_weights and not self.weighted and not (has_attributes and b"weight" not in text) and not self.has_noted:
-            note_unused_weights(name)
-            self.has_noted = True
+            raise W2VError(
+                f"{at}: {sample[0][:60]!r} has no weight: leave out --weighted, or name the column of weights, such as "
+                "--edges 1,2,3"
+            )
+        if not (self.weighted or self.has_noted or kind == "adjlist" or (has_attributes and b"weight" not in text)):
+            self._note_numbers(name, rows, is_header, first, second, third)
         if konect is None:
             self.first_row = rows[0]
         prefixes = b"", b""
@@ -345,6 +303,24 @@ class _Reader:
             text = b"\n".join([*before[:-2], b"", before[-1]])
         fields = 0 if kind == "adjlist" else len(rows[0])
         return _Layout(kind, delimiter, fields, (first, second, third), has_attributes, prefixes), text
+
+    def _note_numbers(
+        self, name: str, rows: list[list[str]], is_header: bool, first: int, second: int, third: int
+    ) -> None:
+        """Log that edges have weights, or perhaps weights in a column of another name, which are not used."""
+        numeric = [
+            number
+            for number, column in enumerate(zip(*rows[is_header:], strict=False))
+            if number not in (first, second) and rows[0][number].lower() != "id" and all(map(NUMBER.fullmatch, column))
+        ]
+        if self.options.edges or not numeric:
+            return
+        if third in numeric:
+            note_unused_weights(name)
+        else:
+            columns = ",".join(rows[0][number] for number in (first, second, numeric[0]))
+            log.warning("%s: its numbers are not used: if they are weights, add --edges %s", name, columns)
+        self.has_noted = True
 
     def _delimiter(self, at: str, line: str) -> str:
         """Return the chosen delimiter, or the one in the first edge of a file."""
@@ -362,47 +338,39 @@ class _Reader:
             W2VError: If they are not clear.
         """
         names = rows[0]
-        if kind != "adjlist" and len(names) < 2 + (kind == "dimacs"):
+        if kind == "adjlist":
+            return [0, 1], False
+        if len(names) < 2 + (kind == "dimacs"):
             raise W2VError(
                 f"{at}: {names[0][:60]!r} has only one field, and an edge has two nodes: name the character between "
                 "them with --delimiter"
             )
-        if kind != "edges":
-            return ([0, 1] if kind == "adjlist" else [1, 2, 3][: len(names) - 1]), False
+        if kind == "dimacs":
+            return [1, 2, 3][: len(names) - 1], False
         known = [name.lower() for name in names]
-        ends = next((pair for pair in END_NAMES if {*pair} <= {*known}), None)
+        ends = next((pair for pair in END_NAMES if {*pair} <= {*known}), ())
         wanted = self.options.edges.split(",") if self.options.edges else []
-        if wanted and not all(map(SIZE.fullmatch, wanted)):
-            for name in wanted:
-                if names.count(name) != 1:
-                    raise W2VError(
-                        f"{at}: {names.count(name)} columns are named {name[:60]!r}: {', '.join(names):.200}"
-                    )
-            return [names.index(name) for name in wanted], True
-        is_header = ends is not None or _is_header(rows)
+        is_named = not all(map(is_position, wanted))
+        least = 2 if len(names) == 2 else 1  # nodes may be named by numbers in one column, as in alice,17
+        is_header = bool(ends) or has_header([row[:3] for row in rows], wanted if is_named else [], least)
         weights = [known.index(name) for name in WEIGHT_NAMES if name in known][:1] if is_header else []
         if wanted:
-            columns = [int(name) - 1 for name in wanted]
-            if max(columns) >= len(names):
-                raise W2VError(f"{at} has {pluralise(len(names), 'field')}: it has no column {max(columns) + 1}")
+            columns = [find_column(at, names if is_header else [""] * len(names), each) for each in wanted]
         elif ends:
             columns = [known.index(end) for end in ends] + weights
         elif (len(names) > 3 and not is_konect) or (is_header and len(names) == 3 and weights != [2]):
             raise W2VError(f"{at} has {pluralise(len(names), 'field')}: {', '.join(names):.60}: {NAME_COLUMNS}")
         else:
             columns = [0, 1, 2][: len(names)]
-        if is_header:
+        if is_header and not is_named:
             nodes = " and ".join(repr(names[column])[:60] for column in columns[:2])
             log.warning("%s is a header, and its nodes are %s; move it down if it is an edge", at, nodes)
         return columns, is_header
 
     def _scan(self, block: _Block) -> tuple[_Block, Any, NDArray[np.float32]]:
         """Look up the nodes of a block among the types so far, for `Types.merge`. Any thread may call this."""
-        layout, text = block.layout, block.text
-        if layout.kind == "dimacs":
-            text = NOT_AN_EDGE.sub(b"", text)
-        if layout.has_attributes:
-            text = ATTRIBUTES.sub(lambda match: _weight_in(match[0]), text)
+        layout = block.layout
+        text = _prepared(layout.kind, layout.has_attributes, block.text)
         code = 0 if layout.delimiter == " " else ord(layout.delimiter)
         try:
             names, offsets, lengths, weights = split_edges(
@@ -419,6 +387,12 @@ class _Reader:
         return block, self.types.scan(Items(names, offsets, lengths)), weights
 
 
+def _prepared(kind: str, has_attributes: bool, text: bytes) -> bytes:
+    """Return lines that are ready for `split_edges`: of DIMACS only edges, and weights instead of attributes."""
+    text = NOT_AN_EDGE.sub(b"", text) if kind == "dimacs" else text
+    return ATTRIBUTES.sub(lambda match: _weight_in(match[0]), text) if has_attributes else text
+
+
 def _line_at(block: _Block, text: bytes, position: int) -> tuple[str, str]:
     """Return where a position of the prepared text of a block is, for messages, and its original line."""
     number = text.count(b"\n", 0, position)
@@ -433,14 +407,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
     return line.split() if delimiter == " " else [field.strip() for field in line.split(delimiter)]
 
 
-def _is_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row has names, and the others have numbers as nodes or as weights."""
-    names, *others = ([bool(NUMBER.fullmatch(field)) for field in row[:3]] for row in rows)
-    if not others or any(names):
-        return False
-    return all(all(row[:2]) for row in others) or all(len(row) == 3 and row[2] for row in others)
-
-
 @lru_cache(1 << 12)
 def _weight_in(attributes: bytes) -> bytes:
     """Return the weight in the attributes of an edge as networkx writes them; 1 if they have none."""
@@ -451,10 +417,10 @@ def _weight_in(attributes: bytes) -> bytes:
 
 def _ids_of_edges(ids: NDArray[np.uint32], layout: _Layout) -> NDArray[np.uint32]:
     """Return the ids of the two nodes of each edge in a block: uint32 (2 · edges,)."""
-    is_end = ids == SENTENCE_END_ID
     if layout.fields:
-        pairs = ids[~is_end].reshape(-1, 2)
+        pairs = ids[ids != SENTENCE_END_ID].reshape(-1, 2)
         return np.ravel(pairs if layout.columns[0] < layout.columns[1] else pairs[:, ::-1])
+    is_end = ids == SENTENCE_END_ID
     ends = np.flatnonzero(is_end)
     starts = np.append(0, ends + 1)[:-1]
     is_end[starts] = True

@@ -517,6 +517,68 @@ def decimal_words(const int64_t[::1] numbers not None, bint unsigned=False):
     return np.asarray(text)[:end].copy(), np.asarray(offsets)
 
 
+cdef packed struct Row:
+    uint32_t session, item
+    double first, second
+
+
+cdef inline bint precedes(const Row *row, const Row *other) noexcept nogil:
+    return row.first < other.first or (row.first == other.first and row.second < other.second)
+
+
+cdef void sort_rows(Row *rows, Row *other, int64_t n) noexcept nogil:
+    """Sort n rows by their order, and leave equal rows in their order; `other` is working memory for n rows."""
+    cdef int64_t width = n, start, left, middle, right, end, i
+    for i in range(1, n):
+        if precedes(&rows[i], &rows[i - 1]):
+            width = 1
+            break
+    while width < n:
+        start = 0
+        while start < n:
+            left, middle, end = start, min(start + width, n), min(start + 2 * width, n)
+            right = middle
+            for i in range(start, end):
+                if left < middle and (right == end or not precedes(&rows[right], &rows[left])):
+                    other[i] = rows[left]
+                    left += 1
+                else:
+                    other[i] = rows[right]
+                    right += 1
+            start = end
+        memcpy(rows, other, n * sizeof(Row))
+        width *= 2
+
+
+def sorted_items(Row[::1] rows not None, const int64_t[::1] counts not None):
+    """Return the items of the rows of consecutive sessions, sorted by session and then by order: uint32 (rows,).
+
+    Equal rows stay in their order. The GIL is released.
+
+    Args:
+        rows: (rows,), with the fields session (numbered from 0), item, first and second; overwritten.
+        counts: int64 (sessions,), the number of rows of each session.
+    """
+    cdef int64_t i, session, n = rows.shape[0], sessions = counts.shape[0]
+    cdef uint32_t[::1] items = np.empty(n, np.uint32)
+    cdef int64_t[::1] ends = np.cumsum(np.append(0, counts))
+    cdef Row[::1] by_session = np.empty_like(np.asarray(rows))
+    if ends[sessions] != n:
+        raise ValueError(f"{n} rows of sessions with {ends[sessions]} rows")
+    with nogil:
+        for i in range(n):
+            session = rows[i].session
+            by_session[ends[session]] = rows[i]
+            ends[session] += 1
+        for session in range(sessions):
+            i = ends[session] - counts[session]
+            if counts[session] > 1:
+                sort_rows(&by_session[i], &rows[i], counts[session])
+        for i in range(n):
+            items[i] = by_session[i].item
+    return np.asarray(items)
+
+
 def take_words(const uint8_t[::1] blob not None, const int64_t[::1] offsets not None, const int64_t[::1] rows not None):
     """Return the words of these rows, in this order: their bytes, uint8 (n,), and offsets, int64 (rows + 1,).
 

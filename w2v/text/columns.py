@@ -27,6 +27,7 @@ MAX_FIELDS = 20  # lines with more fields are not taken for rows of a table
 
 JSON_START = re.compile(rb'\s*(\[\s*)?\{\s*"((?:[^"\\\n]|\\.)*)"\s*:')
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_VALUE = re.compile(rf"{NUMBER.pattern}|\d{{4}}-\d\d-\d\d([T ]\d\d:\d\d\S*)?")  # a number or a date
 _COLUMN_NAME = re.compile(r"[^\W\d][\w.:/#()%&-]*( [\w.:/#()%&-]+){0,3}(?<![.:])")
 # The end of the error for a file that looks like a table:
 _ADVICE = f'; add --column NAME (column="NAME"), or --column {PLAIN} (column="{PLAIN}") if it is plain text'
@@ -252,20 +253,18 @@ def split_rows(lines: Iterable[str], separator: str, quoting: Quoting) -> Iterat
         yield line.split(separator) if line else []
 
 
-def _has_header(rows: list[list[str]], columns: Sequence[str]) -> bool:
+def has_header(rows: list[list[str]], columns: Sequence[str], least: int = 1) -> bool:
     """Return whether the first row of a table has the names of its columns.
 
-    It has if a wanted column is a name, or if a column of numbers begins with something else. Names are not numbers and
-    not missing, except that of row numbers, which pandas writes first.
+    It has if a wanted column is a name, or if `least` columns of numbers or dates begin with something else. Names are
+    not numbers, dates or missing, except that of row numbers, which pandas writes first.
     """
-    if {*columns} <= {*rows[0]} or not all(map(is_position, columns)):
+    if columns and ({*columns} <= {*rows[0]} or not all(map(is_position, columns))):
         return True
-    if any(NUMBER.fullmatch(name) or name.strip().lower() in _MISSING for name in rows[0]) or not all(rows[0][1:]):
+    if any(_VALUE.fullmatch(name) or name.strip().lower() in _MISSING for name in rows[0]) or not all(rows[0][1:]):
         return False
-    for first, *others in itertools.zip_longest(*rows, fillvalue=""):
-        if others and all(map(NUMBER.fullmatch, others)) and not NUMBER.fullmatch(first):
-            return True
-    return False
+    values = itertools.zip_longest(*rows[1:], fillvalue="")
+    return len(rows) > 1 and sum(all(map(_VALUE.fullmatch, column)) for column in values) >= least
 
 
 # -- rows -------------------------------------------------------------------------------------------
@@ -378,7 +377,7 @@ def _field_rows(
     fields = rows()
     first = next(fields, [])
     if header is None:
-        header = _has_header(layout.rows or [first], columns)
+        header = has_header(layout.rows or [first], columns)
     if not header and not all(map(is_position, columns)):
         raise W2VError(f"{where}: without a header, columns have no names: give their numbers, from 1")
     names = first if header else [""] * len(first)

@@ -369,6 +369,14 @@ class Corpus:
             if self.sample_bytes is not None and self.bytes_read > self.sample_bytes:
                 return
 
+    def contents(self) -> Iterator[tuple[str, bytes, Iterator[bytes]]]:
+        """Yield the name of each file for messages, the start of its decompressed content, and the rest of it."""
+        self.bytes_read = 0
+        for file in self._files:
+            with _open(file) as (name, stream):
+                unpacked = decompress(name, self._read(stream, None))
+                yield name, self._head(unpacked), unpacked
+
     def cells(
         self, columns: Sequence[str], encoding: str = UTF_8, errors: Errors = "strict"
     ) -> Iterator[tuple[str, list[Any]]]:

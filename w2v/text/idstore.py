@@ -567,7 +567,7 @@ def sessions_of_table(
             kind = block.order and block.order.kind
             with _translate_write_errors(folder):
                 if rows is None:
-                    rows, first_kind, first_place = Rows(folder, kind is not None), kind, block.place(0)
+                    rows, first_kind, first_place = Rows(folder), kind, block.place(0)
                     stack.enter_context(contextlib.closing(rows))
                 if kind != first_kind:
                     problem = f"the order is {kind}, but {first_kind} in {first_place}: use one kind"

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from w2v.errors import W2VError, one_line
 from w2v.system.files import ANOTHER_FOLDER, check_disk_space
 from w2v.system.threads import map_in_order
-from w2v.text._text import FIRST_TYPE
+from w2v.text._text import FIRST_TYPE, sorted_items
 from w2v.text.sessions import Keys, Place, check_key_type, keys_of_array, keys_of_objects
 from w2v.text.tables import as_numpy, is_text, validity
 from w2v.text.words import is_missing
@@ -37,6 +38,7 @@ DATE = re.compile(  # a date and perhaps a time, a fraction of a second, and the
 )
 UNITS = {"D": 86400, "h": 3600, "m": 60, "s": 1}  # seconds in a unit of NumPy
 FRACTIONS = {"ms": 1000, "us": 10**6, "ns": 10**9}  # units of NumPy in a second
+ROW = np.dtype([("session", np.uint32), ("item", np.uint32), ("first", np.float64), ("second", np.float64)])
 PARSE_ERRORS = (ValueError, TypeError, OverflowError)
 KINDS = {"M": "dates", "m": "durations"}  # of orders, by the kind of a NumPy type; others are numbers
 
@@ -63,7 +65,7 @@ class Order(NamedTuple):
     """Values that order rows.
 
     Attributes:
-        kind: What they are: numbers, dates, times of day or durations, which do not compare with each other.
+        kind: What they are: numbers, dates or durations, such as times of day, which do not compare with each other.
         first, second: float64 (rows,). Rows are ordered by the first and, where it is equal, by the second.
         valid: bool (rows,), which rows have a value.
     """
@@ -165,19 +167,18 @@ def order_of_array(pyarrow: Any, array: Any, place: Place) -> Order:
     kind = array.type
     if is_text(pyarrow, kind) or types.is_decimal(kind):
         return order_of_objects(array.to_pylist(), place)
-    name, unit = "numbers", ""
+    unit = ""
     if types.is_date(kind):
-        name, unit = "dates", "M8[D]" if kind.bit_width == 32 else "M8[ms]"
+        unit = "M8[D]" if kind.bit_width == 32 else "M8[ms]"
     elif types.is_timestamp(kind) or types.is_time(kind) or types.is_duration(kind):
-        name = "dates" if types.is_timestamp(kind) else "times of day" if types.is_time(kind) else "durations"
-        unit = f"M8[{kind.unit}]"
+        unit = f"{'M' if types.is_timestamp(kind) else 'm'}8[{kind.unit}]"
     elif not (types.is_integer(kind) or types.is_floating(kind)):
         raise W2VError(f"{place(0)} holds {one_line(kind)}: an order is a number or a date")
     valid = validity(array)
     if unit:
         array = array.cast(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64())
     values = as_numpy(array.fill_null(0) if array.null_count else array)
-    return _order(name, values.astype(np.int64).view(unit) if unit else values, valid)
+    return _order(values.astype(np.int64).view(unit) if unit else values, valid)
 
 
 def order_of_objects(objects: Any, place: Place) -> Order:
@@ -186,8 +187,7 @@ def order_of_objects(objects: Any, place: Place) -> Order:
     Dates without a time zone are in UTC. Raises W2VError, with the place, for other objects, and for both kinds.
     """
     if isinstance(objects, np.ndarray) and objects.dtype.kind in "iufmM":
-        kind = KINDS.get(objects.dtype.kind, "numbers")
-        return _order(kind, objects, ~np.isnat(objects) if kind != "numbers" else np.ones(len(objects), bool))
+        return _order(objects, ~np.isnat(objects) if objects.dtype.kind in KINDS else np.ones(len(objects), bool))
     valid = np.array([not (is_missing(each) or (isinstance(each, str) and not each)) for each in objects], bool)
     present = [each for each, is_valid in zip(objects, valid.tolist(), strict=True) if is_valid]
     try:
@@ -247,9 +247,9 @@ def _parsed(values: list[Any]) -> tuple[str, NDArray[np.float64], NDArray[np.flo
     return "numbers", np.array(first, np.float64), np.array(second, np.float64)
 
 
-def _order(kind: str, values: NDArray[Any], valid: NDArray[np.bool_]) -> Order:
+def _order(values: NDArray[Any], valid: NDArray[np.bool_]) -> Order:
     first, second = _split(values)
-    return Order(kind, first, second, valid & ~np.isnan(first))
+    return Order(KINDS.get(values.dtype.kind, "numbers"), first, second, valid & ~np.isnan(first))
 
 
 def _split(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -288,19 +288,17 @@ def _halves(value: Any) -> tuple[float, float]:
 class Rows:
     """The rows of a long table as records of numbers, in a temporary file."""
 
-    def __init__(self, folder: Path, is_ordered: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         """Create the file in a folder."""
-        fields = [("session", np.uint32), ("item", np.uint32)]
-        self._type = np.dtype([*fields, ("first", np.float64), ("second", np.float64)] if is_ordered else fields)
         self._folder = folder
         self._file = self._temporary()
 
-    def _temporary(self) -> BinaryIO:
-        return cast(BinaryIO, tempfile.TemporaryFile(dir=self._folder))
+    def _temporary(self) -> Any:
+        return cast(Any, tempfile.TemporaryFile(dir=self._folder))
 
     def add(self, items: NDArray[np.uint32], sessions: NDArray[np.uint32], order: Order | None) -> None:
         """Append rows."""
-        rows = np.empty(len(items), self._type)
+        rows = np.zeros(len(items), ROW)
         rows["session"], rows["item"] = sessions, items
         if order:
             rows["first"], rows["second"] = order.first, order.second
@@ -309,7 +307,7 @@ class Rows:
     def check_space(self, share: float) -> None:
         """Raise W2VError if the disk is too small for the table. `share` is the share of the rows added so far."""
         written = self._file.tell()
-        copies = 1 + (written / share > ROWS_IN_MEMORY * self._type.itemsize)  # see `sessions`
+        copies = 1 + (written / share > ROWS_IN_MEMORY * ROW.itemsize)  # see `sessions`
         check_disk_space(self._file, self._folder, copies * written / share - written, "the table", ANOTHER_FOLDER)
 
     def close(self) -> None:
@@ -330,65 +328,47 @@ class Rows:
         ends = np.cumsum(counts)
         # Each part ends with the first session that reaches the next multiple of ROWS_IN_MEMORY.
         wanted = np.arange(ROWS_IN_MEMORY, ends[-1] + ROWS_IN_MEMORY, ROWS_IN_MEMORY)
-        last = np.unique(np.minimum(np.searchsorted(ends, wanted), len(ends) - 1))
-        part_ends = ends[last]  # in rows
-        if len(last) > 1:
-            self._divide(last, part_ends)
-        starts = zip(np.append(0, part_ends[:-1]).tolist(), np.append(0, last[:-1] + 1).tolist(), strict=True)
-        parts = (
-            (self._read(start, end), counts[first : final + 1])
-            for (start, first), end, final in zip(starts, part_ends.tolist(), last.tolist(), strict=True)
-        )
-        yield from map_in_order(lambda part: (_sorted_items(part[0]), part[1]), parts, workers)
+        stops = np.unique(np.minimum(np.searchsorted(ends, wanted), len(ends) - 1)) + 1
+        bounds = np.append(0, stops)  # the first session of each part
+        starts = np.append(0, ends)[bounds]  # the first row of each part
+        if len(stops) > 1:
+            self._divide(np.repeat(np.arange(len(stops)), np.diff(bounds)).astype(np.uint32), starts)
+        parts = pairwise(zip(bounds.tolist(), starts.tolist(), strict=True))
+        read = ((self._read(start, end), first, counts[first:stop]) for (first, start), (stop, end) in parts)
+        yield from map_in_order(_sorted_part, read, workers)
 
     def _read(self, start: int, end: int) -> NDArray[Any]:
         """Return some rows."""
-        self._file.seek(start * self._type.itemsize)
-        return np.frombuffer(self._file.read((end - start) * self._type.itemsize), self._type)
+        self._file.seek(start * ROW.itemsize)
+        rows = np.empty(end - start, ROW)
+        self._file.readinto(rows.view(np.uint8).data)
+        return rows
 
-    def _divide(self, last: NDArray[np.int64], part_ends: NDArray[np.int64]) -> None:
+    def _divide(self, parts: NDArray[np.uint32], starts: NDArray[np.int64]) -> None:
         """Divide the rows into parts of consecutive sessions, in a new file.
 
         Args:
-            last: The last session of each part.
-            part_ends: The number of rows up to the end of each part.
+            parts: The number of the part of each session.
+            starts: The first row of each part, and the number of all rows.
         """
         divided = self._temporary()
-        next_rows = np.append(0, part_ends[:-1])  # where the next row of each part is written
-        for start in range(0, int(part_ends[-1]), ROWS_IN_MEMORY):
-            rows = self._read(start, min(start + ROWS_IN_MEMORY, int(part_ends[-1])))
-            part = np.searchsorted(last, rows["session"].astype(np.int64) - FIRST_TYPE).astype(np.uint32)
-            sizes = np.bincount(part, minlength=len(last))
-            pieces = np.split(rows.take(_sorted_by(part, np.arange(len(rows)))), np.cumsum(sizes)[:-1])
+        next_rows = starts[:-1].copy()  # where the next row of each part is written
+        for start in range(0, int(starts[-1]), ROWS_IN_MEMORY):
+            rows = self._read(start, min(start + ROWS_IN_MEMORY, int(starts[-1])))
+            part = parts[rows["session"] - np.uint32(FIRST_TYPE)]
+            sizes = np.bincount(part, minlength=len(next_rows))
+            kind = np.uint16 if len(next_rows) <= 1 << 16 else np.uint32  # NumPy sorts 16 bits in linear time
+            pieces = np.split(rows.take(np.argsort(part.astype(kind), kind="stable")), np.cumsum(sizes)[:-1])
             for number in np.flatnonzero(sizes).tolist():
-                divided.seek(int(next_rows[number]) * self._type.itemsize)
+                divided.seek(int(next_rows[number]) * ROW.itemsize)
                 divided.write(pieces[number].view(np.uint8).data)
             next_rows += sizes
         self._file.close()
         self._file = divided
 
 
-def _sorted_items(rows: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the items of rows by session, and then by order. Equal rows keep their order."""
-    chosen = np.arange(len(rows))
-    for name in ("second", "first", "session"):
-        if name in (rows.dtype.names or ()):
-            chosen = _sorted_by(rows[name], chosen)
-    found: NDArray[np.uint32] = rows["item"][chosen]
-    return found
-
-
-def _sorted_by(numbers: NDArray[Any], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sort chosen rows by their numbers, stably.
-
-    NumPy sorts integers of 16 bits in linear time, so whole numbers are sorted by one such digit after the other. That
-    takes a third of the time of sorting them at once.
-    """
-    lowest, highest = float(numbers.min()), float(numbers.max())
-    if highest - lowest < 1 << 48 and (numbers.dtype.kind == "u" or np.all(numbers == np.rint(numbers))):
-        offsets = (numbers - numbers.dtype.type(lowest)).astype(np.int64)
-        for shift in range(0, int(highest - lowest).bit_length(), 16):
-            digits = (offsets[chosen] >> shift).astype(np.uint16)
-            chosen = chosen[np.argsort(digits, kind="stable")]
-        return chosen
-    return chosen[np.argsort(numbers[chosen], kind="stable")]
+def _sorted_part(part: tuple[NDArray[Any], int, NDArray[np.int64]]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the items of rows by session and order, and the number of items of each session."""
+    rows, first, counts = part
+    rows["session"] -= np.uint32(first + FIRST_TYPE)
+    return sorted_items(rows, counts), counts

@@ -99,6 +99,24 @@ class SessionBlock:
     bytes_done: int = 0
     names: Keys | None = None
 
+    @classmethod
+    def of(
+        cls,
+        keys: Keys,
+        valid: NDArray[np.bool_],
+        lengths: NDArray[np.int64],
+        name: str,
+        row: int,
+        missing: int,
+        unit: str,
+    ) -> SessionBlock:
+        """Return sessions of these lengths, given which of their items have a key: bool (items,)."""
+        missing_items = len(valid) - len(keys)
+        if missing_items:
+            ends, present = np.cumsum(lengths), np.append(0, np.cumsum(valid))
+            lengths = present[ends] - present[ends - lengths]
+        return cls(keys, lengths, name, row, missing, missing_items, unit)
+
     @cached_property
     def items(self) -> Items:
         """The items, for Types.scan and Lookup.find."""
@@ -203,12 +221,8 @@ def block_of_array(pyarrow: Any, array: Any, name: str, row: int) -> SessionBloc
     is_present = validity(counted)
     lengths = np.zeros(len(array), np.int64)
     lengths[is_present] = as_numpy(counted.drop_null())
-    keys, valid = keys_of_array(pyarrow, array.flatten(), _place(name, "row", row, lengths))
-    missing_items = len(valid) - len(keys)
-    if missing_items:
-        ends, present = np.cumsum(lengths), np.append(0, np.cumsum(valid))
-        lengths = present[ends] - present[ends - lengths]
-    return SessionBlock(keys, lengths, name, row, int(np.count_nonzero(~is_present)), missing_items)
+    keys = keys_of_array(pyarrow, array.flatten(), _place(name, "row", row, lengths))
+    return SessionBlock.of(*keys, lengths, name, row, int(np.count_nonzero(~is_present)), "row")
 
 
 # -- Python objects ---------------------------------------------------------------------------------
@@ -306,12 +320,8 @@ class SessionBuilder:
             W2VError: If an item is of an unsuitable type.
         """
         lengths = np.array(self._lengths, np.int64)
-        keys, valid = keys_of_objects(self._items, _place(self._name, self._unit, self.row, lengths))
-        missing_items = len(valid) - len(keys)
-        if missing_items:
-            ends, present = np.cumsum(lengths), np.append(0, np.cumsum(valid))
-            lengths = present[ends] - present[ends - lengths]
-        block = SessionBlock(keys, lengths, self._name, self.row, self._missing, missing_items, self._unit)
+        keys = keys_of_objects(self._items, _place(self._name, self._unit, self.row, lengths))
+        block = SessionBlock.of(*keys, lengths, self._name, self.row, self._missing, self._unit)
         self.row += len(lengths)
         self._clear()
         return block

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import W2VError, import_optional, one_line
-from w2v.text.columns import find_column, table_error
+from w2v.system.files import SIGNATURE_BYTES
+from w2v.text.columns import columnar_kind, find_column, table_error
 
 READ_AHEAD = 1 << 20  # bytes of each Parquet column that pyarrow buffers
-ARROW_START, STREAM_START = b"ARROW1", b"\xff\xff\xff\xff"  # the first bytes of Arrow files and of Arrow streams
+ARROW_START = b"ARROW1"  # the first bytes of Arrow files, not of Arrow streams
 # The longest string and the longest list that the metadata of a Parquet file may have.
 THRIFT_LIMITS = {"thrift_string_size_limit": 32 << 20, "thrift_container_size_limit": 1 << 18}
 DAMAGE = (ValueError, LookupError, OverflowError, RuntimeError, MemoryError)  # what pyarrow raises for damaged files
@@ -31,8 +32,7 @@ def open_table(where: str, file: IO[bytes]) -> tuple[Any, ColumnarFile]:
     need = f"{where}: Parquet and Arrow files need one more package"
     pyarrow = import_optional(need, "parquet", "pyarrow", "pyarrow.compute", "pyarrow.parquet")
     file.seek(0)
-    start = file.read(len(ARROW_START))
-    kind = ArrowStream if start.startswith(STREAM_START) else Arrow if start == ARROW_START else Parquet
+    kind = Parquet if columnar_kind(file.read(SIGNATURE_BYTES)) == "Parquet" else Arrow
     return pyarrow, kind(where, file, pyarrow)
 
 
@@ -65,15 +65,13 @@ class ColumnarFile:
 
     kind = ""
     schema: Any
-    names: list[str]
     rows: int
 
     def __init__(self, where: str, file: IO[bytes], pyarrow: Any) -> None:
         self._where, self._file, self._pyarrow = where, file, pyarrow
         with self._translate_errors():
-            file.seek(0)
             self._open()
-            self.names = self.schema.names
+            self.names: list[str] = self.schema.names
 
     def batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
         """Yield batches of at most `step` rows with these columns. The schema must contain each column once."""
@@ -139,40 +137,31 @@ class Parquet(ColumnarFile):
 
 
 class Arrow(ColumnarFile):
-    """The columns of an Arrow file."""
+    """The columns of an Arrow file, or of an Arrow stream in a file."""
 
     kind = "Arrow"
 
     def _open(self) -> None:
-        self.schema = self._reader().schema
-        self.rows = sum(map(len, self._record_batches([0])))  # a footer does not say how many rows there are
+        self._file.seek(0)
+        ipc = self._pyarrow.ipc
+        self._reader = ipc.open_file if self._file.read(len(ARROW_START)) == ARROW_START else ipc.open_stream
+        self.schema = self._record_batches(None)[0]
+        self.rows = sum(map(len, self._record_batches([0])[1]))  # a footer does not say how many rows there are
 
-    def _reader(self, **options: Any) -> Any:
-        """Return pyarrow's reader."""
-        return self._pyarrow.ipc.open_file(self._file, **options)
-
-    def _record_batches(self, columns: list[int]) -> Iterator[Any]:
-        """Yield the batches of the file. They have only these columns: pyarrow does not decompress the others."""
-        reader = self._reader(options=self._pyarrow.ipc.IpcReadOptions(included_fields=columns))
-        return (reader.get_batch(number) for number in range(reader.num_record_batches))
+    def _record_batches(self, columns: list[int] | None) -> tuple[Any, Iterator[Any]]:
+        """Return the schema, and the batches with only these columns: pyarrow does not decompress the others."""
+        self._file.seek(0)
+        reader = self._reader(self._file, options=self._pyarrow.ipc.IpcReadOptions(included_fields=columns))
+        if self._reader is self._pyarrow.ipc.open_stream:
+            return reader.schema, iter(reader)
+        return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
 
     def _batches(self, columns: Sequence[str], step: int) -> Iterator[Any]:
-        for batch in self._record_batches([self.names.index(name) for name in columns]):
+        for batch in self._record_batches([self.names.index(name) for name in columns])[1]:
             batch.validate(full=True)  # damage in an unvalidated batch can crash the process
             batch = batch.select(columns)
             for start in range(0, len(batch), step):
                 yield batch.slice(start, step)
-
-
-class ArrowStream(Arrow):
-    """The columns of an Arrow stream in a file."""
-
-    def _reader(self, **options: Any) -> Any:
-        self._file.seek(0)
-        return self._pyarrow.ipc.open_stream(self._file, **options)
-
-    def _record_batches(self, columns: list[int]) -> Iterator[Any]:
-        return iter(self._reader(options=self._pyarrow.ipc.IpcReadOptions(included_fields=columns)))
 
 
 def is_list(pyarrow: Any, kind: Any) -> bool:

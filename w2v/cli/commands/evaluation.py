@@ -151,9 +151,11 @@ def evaluate(
     options.refuse_without("--sessions", ["topn", "last"])
     if labelled:
         without_effect = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
-        no_effect = (name for name in options_of(ReadingOptions) if name not in ("column", "encoding", "errors"))
-        refuse_together("--labelled", (*without_effect, *no_effect))
-        texts = options.corpus_of([str(labelled)])
+        used = ("column", "header", "encoding", "errors")
+        refuse_together(
+            "--labelled", (*without_effect, *(name for name in options_of(ReadingOptions) if name not in used))
+        )
+        texts = options.corpus_of([str(labelled)], reading.pop("header", None))
         return _evaluate_labels(models, texts, {"labels": labels, "k": k, "threshold": threshold} | reading, progress)
     options.refuse_without("--labelled", ("labels", "k", "threshold"))
     arguments = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}

@@ -78,10 +78,13 @@ PROJECTION = options.choice_option(
 @click.option("--word", "slice_words", multiple=True, help="The word for --slices.")
 @options.LABELLED
 @options.COLUMN_OF_TEXTS
+@options.ENCODING
 @options.ERRORS
 @options.WRITING
 def plot(
     model: Path,
+    encoding: str | None,
+    header: bool | None,
     errors: Errors,
     words: tuple[str, ...],
     output: Path,
@@ -121,13 +124,14 @@ def plot(
         outputs.check_picture_format(output)
         from w2v.plotting.confusion import confusion_matrix
 
-        texts = options.corpus_of([str(labelled)])
+        texts = options.corpus_of([str(labelled)], header)
         reading: dict[str, Any] = {"labels": labels, "column": column, "errors": errors}
+        reading["encoding"] = options.reading_options({"encoding": encoding}).encoding
         scores = score_file(Classifier.load(model), texts, **reading, progress=progress)
         picture = confusion_matrix(scores, model.name)
         outputs.save([(output, outputs.saver(picture))], force)
         return {"output": str(output), "texts": scores.texts, "labels": picture.labels}
-    options.refuse_without("--labelled", ("labels", "column"))
+    options.refuse_without("--labelled", ("labels", "column", "header", "encoding"))
     if slices:
         refuse_together("--slices", ("words_file", "topn", "skip", "groups", "clusters", "analogies", "questions"))
         if len(slice_words) != 1:
