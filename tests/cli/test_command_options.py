@@ -589,7 +589,7 @@ CALLS = [
     ),
     Call(
         "predict",
-        "training.classifier:Classifier.most_probable",
+        "training.classifier:Classifier.limits",
         "classifier.safetensors text",
         {"k": 1, "threshold": None},
         {"-k 2": {"k": 2}, "--threshold 0.25": {"threshold": 0.25}},

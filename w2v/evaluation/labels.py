@@ -271,9 +271,9 @@ def best_labels(probabilities: NDArray[np.float32], k: int | None) -> tuple[NDAr
     return best, np.take_along_axis(probabilities, best, axis=1)
 
 
-def divide(items: Sequence[Item], width: int, sizes: Sequence[int]) -> list[list[Item]]:
+def divide(items: list[Item], width: int, sizes: Sequence[int]) -> list[list[Item]]:
     """Return the first items of each of N rows of `width` items: as many as `sizes` says."""
-    return [list(items[width * row : width * row + size]) for row, size in enumerate(sizes)]
+    return [items[width * row : width * row + size] for row, size in enumerate(sizes)]
 
 
 def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:

@@ -297,11 +297,10 @@ class _FastText:
         Raises:
             ValueError: The text has several lines.
         """
-        text = self._line(text)
         if self._classifier:
-            pooled: Floats = self._classifier.pool_lines(_lines([text])).rows[0]
+            pooled: Floats = self._classifier.pool_lines(self._lines([text])).rows[0]
             return pooled
-        words, row_of = WORD.findall(text), self._wv.key_to_index
+        words, row_of = WORD.findall(self._line(text)), self._wv.key_to_index
         rows = [row_of.get(word, -1) for word in words]
         if not rows:
             return np.zeros(self.get_dimension(), np.float32)
@@ -482,15 +481,14 @@ class _FastText:
         Raises:
             ValueError: The model has no labels, a text has several lines, or `k` is impossible.
         """
-        texts = text if isinstance(text, list) else [text]
-        labels, values = self._predict([self._line(line) for line in texts], k, threshold)
+        labels, values = self._predict(text if isinstance(text, list) else [text], k, threshold)
         if self.clip_probabilities:
             values = [np.minimum(own, np.float32(1)) for own in values]
         return (labels, values) if isinstance(text, list) else (tuple(labels[0]), values[0].astype(np.float64))
 
     def _predict(self, texts: list[str], k: int, threshold: float) -> tuple[list[list[str]], list[Floats]]:
         """Return the labels of each line, and their probabilities."""
-        blocks = [_lines(texts[first : first + TEXTS_AT_ONCE]) for first in range(0, len(texts), TEXTS_AT_ONCE)]
+        blocks = [self._lines(texts[first : first + TEXTS_AT_ONCE]) for first in range(0, len(texts), TEXTS_AT_ONCE)]
         classifier = self._classifier
         if not classifier:
             raise ValueError("Model needs to be supervised for prediction!")
@@ -552,6 +550,13 @@ class _FastText:
         if text.find("\n") >= 0 and not self.allow_newlines:
             raise ValueError("a text has several lines: remove '\\n', or set allow_newlines = True")
         return text.replace("\n", " ")
+
+    def _lines(self, texts: list[str]) -> bytes:
+        """Return lines as w2v reads them. Each ends before the word </s>, as in fastText."""
+        joined = "\n".join([*texts, ""])
+        if joined.count("\n") > len(texts) or EOS in joined:
+            joined = "\n".join([*(END.split(self._line(text), maxsplit=1)[0] for text in texts), ""])
+        return joined.replace("\0", " ").encode() + PADDING
 
     def quantize(
         self,
@@ -632,14 +637,6 @@ def _text(word: Word) -> str:
     if not isinstance(word, str | bytes):
         raise TypeError(f"a word must be a str or bytes, not {type(word).__name__}: {word!r:.60}")
     return word if isinstance(word, str) else word.decode(errors="replace")
-
-
-def _lines(texts: list[str]) -> bytes:
-    """Return lines as w2v reads them. Each ends before the word </s>, as in fastText."""
-    joined = "\n".join([*texts, ""])
-    if EOS in joined:
-        joined = "\n".join([*(END.split(text, maxsplit=1)[0] for text in texts), ""])
-    return joined.replace("\0", " ").encode() + PADDING
 
 
 def load_model(path: PathLike, mmap: bool = False) -> _FastText:

@@ -14,10 +14,29 @@ static inline void add_row(float *restrict sum, const uint8_t *restrict row, flo
     }
 }
 
+/* Return the product of a row of floats and another vector. Partial sums let the compiler use vector instructions. */
+static inline float product(const uint8_t *restrict row, const float *restrict other, int64_t size)
+{
+    enum { LANES = 8 };
+    float sums[LANES] = {0}, values[LANES];
+    int64_t d = 0;
+    for (; d + LANES <= size; d += LANES) {
+        memcpy(values, row + sizeof *values * d, sizeof values);
+        for (int k = 0; k < LANES; k++) sums[k] += values[k] * other[d + k];
+    }
+    for (; d < size; d++) {
+        memcpy(values, row + sizeof *values * d, sizeof *values);
+        sums[d % LANES] += values[0] * other[d];
+    }
+    for (int k = 1; k < LANES; k++) sums[0] += sums[k];
+    return sums[0];
+}
+
 static inline void prefetch_row(const uint8_t *row, int64_t size)
 {
     for (int64_t byte = 0; byte < size; byte += 64)
         __builtin_prefetch(row + byte);
+    __builtin_prefetch(row + size - 1);
 }
 
 /* A sum that several threads use is computed once: by the thread that gets true from `claim`, before it calls `publish`.
@@ -30,8 +49,10 @@ static inline int claim(int32_t *state)
 
 static inline void publish(int32_t *state) { __atomic_store_n(state, 2, __ATOMIC_RELEASE); }
 
+static inline int is_published(const int32_t *state) { return __atomic_load_n(state, __ATOMIC_ACQUIRE) == 2; }
+
 static inline void wait_for(const int32_t *state)
 {
-    while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != 2)
+    while (!is_published(state))
         ;
 }

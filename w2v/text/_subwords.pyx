@@ -15,9 +15,11 @@ cdef extern from "_text.h" nogil:
 
 cdef extern from "_subwords.h" nogil:
     void add_row(float *sum, const uint8_t *row, float weight, int64_t size)
+    float product(const uint8_t *row, const float *other, int64_t size)
     void prefetch_row(const uint8_t *row, int64_t size)
     bint claim(int32_t *state)
     void publish(int32_t *state)
+    bint is_published(const int32_t *state)
     void wait_for(const int32_t *state)
 
 cdef enum:
@@ -341,9 +343,31 @@ cdef inline Type *type_of(TextTypes known, TextTypes new, int64_t id) noexcept n
     return type_at(known, id) if id < types else type_at(new, id - types)
 
 
+@cython.final
+cdef class Addends:
+    """What `TextRows.pool` adds up: the R rows of a matrix, or their products with the rows of an output layer.
+
+    A row is multiplied when a text has it for the first time. All threads share the products.
+
+    Args:
+        rows: (R, 4 D), the bytes of float32.
+        outputs: (L, D), or (0, D) to add up the rows themselves.
+    """
+
+    cdef const uint8_t[:, ::1] rows
+    cdef const float[:, ::1] outputs
+    cdef int32_t[:, ::1] products  # (R, 1 + L): a state, see `claim`, and the bits of float32
+    cdef readonly int64_t width    # D or L
+
+    def __init__(self, const uint8_t[:, ::1] rows not None, const float[:, ::1] outputs not None):
+        self.rows, self.outputs, self.width = rows, outputs, len(outputs) or rows.shape[1] // 4
+        self.products = np.zeros((rows.shape[0] if len(outputs) else 0, 1 + len(outputs)), np.int32)
+
+
 cdef struct Waiting:
     const uint8_t *row
     float *sum
+    int32_t *state  # of the product of the row, which follows the state; NULL to add the row itself
 
 
 @cython.final
@@ -367,7 +391,8 @@ cdef class TextRows:
     cdef int32_t[::1] row_of_bucket
     cdef bint add_rows, pruned
     cdef readonly int64_t row_count
-    cdef const uint8_t[:, ::1] matrix  # the rows that `pool` adds
+    cdef Addends addends
+    cdef float[::1] product
     cdef int32_t end_row
     # The texts of a call, as in the results of `find` and `pool`:
     cdef int64_t[::1] starts, sizes, label_starts
@@ -438,20 +463,20 @@ cdef class TextRows:
         const uint32_t[::1] ids not None,
         TextTypes known not None,
         TextTypes new not None,
-        const uint8_t[:, ::1] matrix not None,
+        Addends addends not None,
     ):
         """Return the mean of the rows of each text, with repeats: see `find`. Several threads may share `known`.
 
         Args:
             ids, known, new: As in `find`.
-            matrix: (rows, 4 D), the bytes of float32.
+            addends: The rows, or their products.
 
         Returns:
-            means, float32 (texts, D). known, bool (texts,): whether a text has a row other than the row of </s>.
+            means, float32 (texts, width). known, bool (texts,): whether a text has a row other than the row of </s>.
             sizes, label_starts and labels, as in `find`.
         """
-        self.matrix = matrix
-        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), matrix.shape[1] // 4), np.float32)
+        self.addends, self.product = addends, np.empty(addends.width, np.float32)
+        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), addends.width), np.float32)
         self.read(ids, known, new, means)
         sizes = np.asarray(self.sizes)
         means /= np.maximum(sizes, 1)[:, np.newaxis].astype(np.float32)
@@ -529,7 +554,7 @@ cdef class TextRows:
         else:
             wait_for(&type.state)
             rows, size = type.rows, type.size
-            self.add(<const uint8_t *>&types.sums[id, 0], self.mean)
+            self.add(<const uint8_t *>&types.sums[id, 0], self.mean, NULL)
         self.sizes[self.text] += size
         self.known[self.text] |= rows > 0 and type.own != self.end_row
 
@@ -590,35 +615,53 @@ cdef class TextRows:
                 row = self.row_of_bucket[self.buckets[k]] = <int32_t>self.row_count
                 self.row_count += 1
             if row >= 0:
+                self.buckets[rows] = row
                 rows += 1
-                self.use_row(row, sum)
+                if sum != NULL and self.addends.products.shape[0]:
+                    prefetch(&self.addends.products[row, 0])
+        for k in range(rows):
+            self.use_row(self.buckets[k], sum)
         return rows
 
     cdef inline void use_row(self, int32_t row, float *sum) noexcept nogil:
         """Count a row of the current text, or add it to a sum."""
         if sum == NULL:
             self.count(row)
+        elif self.addends.products.shape[0]:
+            self.add(&self.addends.rows[row, 0], sum, &self.addends.products[row, 0])
         else:
-            self.add(&self.matrix[row, 0], sum)
+            self.add(&self.addends.rows[row, 0], sum, NULL)
 
-    cdef inline void add(self, const uint8_t *row, float *sum) noexcept nogil:
-        """Prefetch a row, which will be added to a sum, and add the row that was prefetched QUEUE calls ago."""
+    cdef inline void add(self, const uint8_t *row, float *sum, int32_t *state) noexcept nogil:
+        """Prefetch a row, or its product, and add what was prefetched QUEUE calls ago."""
         cdef Waiting *oldest = &self.queue[self.queued & (QUEUE - 1)]
-        if oldest.row != NULL:
-            add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
-        prefetch_row(row, self.matrix.shape[1])
-        oldest.row, oldest.sum = row, sum
+        self.add_waiting(oldest)
+        if state != NULL and is_published(state):
+            row, state = <const uint8_t *>(state + 1), NULL
+        prefetch_row(row, 4 * self.addends.width if state == NULL else self.addends.rows.shape[1])
+        oldest.row, oldest.sum, oldest.state = row, sum, state
         self.queued += 1
 
     cdef inline void add_queued(self) noexcept nogil:
-        """Add the rows that are being prefetched."""
+        """Add what is being prefetched."""
         cdef int64_t k
-        cdef Waiting *oldest
         for k in range(self.queued, self.queued + QUEUE):
-            oldest = &self.queue[k & (QUEUE - 1)]
-            if oldest.row != NULL:
-                add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
-            oldest.row = NULL
+            self.add_waiting(&self.queue[k & (QUEUE - 1)])
+            self.queue[k & (QUEUE - 1)].row = NULL
+
+    cdef inline void add_waiting(self, Waiting *oldest) noexcept nogil:
+        """Add a row, or its product, to its sum. Compute the product if no thread has stored it."""
+        cdef int64_t k, width = self.addends.width
+        if oldest.row == NULL:
+            return
+        if oldest.state != NULL:
+            for k in range(width):
+                self.product[k] = product(oldest.row, &self.addends.outputs[k, 0], self.addends.outputs.shape[1])
+            if claim(oldest.state):
+                memcpy(oldest.state + 1, &self.product[0], width * sizeof(float))
+                publish(oldest.state)
+            oldest.row = <const uint8_t *>&self.product[0]
+        add_row(oldest.sum, oldest.row, 1, width)
 
     cdef inline void count(self, int32_t row) noexcept nogil:
         """Count a row of the current text."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from w2v.cli import options, outputs
 from w2v.cli.commands.training import OF_RUNS, run_training
@@ -24,6 +26,7 @@ from w2v.cli.printing import (
     print_values,
 )
 from w2v.errors import SettingsError, printable
+from w2v.evaluation.labels import best_labels
 from w2v.progress import Report
 from w2v.settings import GeneralOptions
 from w2v.system.files import Errors
@@ -161,17 +164,18 @@ def predict(
                 else:
                     click.echo()
             return
-        names = {label: printable(label) for label in classifier.labels}
-
-        def form(label: str, probability: float) -> Any:
-            if as_json:
-                return {"label": label, "probability": probability}
-            return f"{names[label]}\t{probability:.6g}"
-
+        names = np.array([json.dumps(label) if as_json else printable(label) for label in classifier.labels], object)
+        pair, between, start, end = "%s\t%.6g", "\t", "", "\n"
+        if as_json:
+            pair, between, start, end = '{"label": %s, "probability": %r}', ", ", '{"labels": [', "]}\n"
+        limits = classifier.limits(k, threshold)
         for block in classifier.read_predictions(corpus, progress=progress, **reading):
-            found = classifier.most_probable(block.probabilities, k, threshold, form)
-            lines = [json.dumps({"labels": pairs}) for pairs in found] if as_json else map("\t".join, found)
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            best, values = best_labels(block.probabilities, limits["k"])
+            chosen = values >= limits["threshold"]  # False for NaN
+            forms = [start + between.join([pair] * size) + end for size in range(best.shape[1] + 1)]
+            lines = "".join([forms[size] for size in chosen.sum(axis=1).tolist()])
+            pairs = zip(names[best[chosen]].tolist(), values[chosen].tolist(), strict=True)
+            sys.stdout.write(lines % tuple(chain.from_iterable(pairs)))
             sys.stdout.flush()
 
 
