@@ -39,20 +39,15 @@ static inline void prefetch_row(const uint8_t *row, int64_t size)
     __builtin_prefetch(row + size - 1);
 }
 
-/* A sum that several threads use is computed once: by the thread that gets true from `claim`, before it calls `publish`.
-   Other threads call `wait_for`. The state is 0 at first. */
+/* A sum that several threads use is computed once: by the thread that gets true from `claim`, before it stores the state
+   PUBLISHED. Other threads wait for this state. It is 0 at first. */
 static inline int claim(int32_t *state)
 {
     int32_t found = __atomic_load_n(state, __ATOMIC_RELAXED);
     return found == 0 && __atomic_compare_exchange_n(state, &found, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-static inline void publish(int32_t *state) { __atomic_store_n(state, 2, __ATOMIC_RELEASE); }
-
-static inline int is_published(const int32_t *state) { return __atomic_load_n(state, __ATOMIC_ACQUIRE) == 2; }
-
-static inline void wait_for(const int32_t *state)
-{
-    while (!is_published(state))
-        ;
-}
+/* A thread that loads a number sees what another thread wrote before it stored the number. */
+static inline int32_t load(const int32_t *number) { return __atomic_load_n(number, __ATOMIC_ACQUIRE); }
+static inline void store(int32_t *number, int32_t value) { __atomic_store_n(number, value, __ATOMIC_RELEASE); }
+static inline int64_t next_number(int64_t *number) { return __atomic_fetch_add(number, 1, __ATOMIC_RELAXED); }
