@@ -29,6 +29,7 @@ from w2v.evaluation.labels import (
     scores_of_labels,
 )
 from w2v.formats import fasttext
+from w2v.formats.product_quantiser import CENTROIDS
 from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.losses.fasttext import FLOOR
 from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_files_unchanged
@@ -45,7 +46,7 @@ from w2v.training.classify import train_classifier
 from w2v.training.labelled import read_labelled
 from w2v.training.quantize import parse_size, quantize
 from w2v.training.train import train
-from w2v.training.tune_labels import search_labels
+from w2v.training.tune_labels import VECTOR_SIZES, search_labels
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
@@ -724,6 +725,8 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
         ValueError: The text cannot be used, or an argument is impossible.
     """
     arguments.model = "supervised"
+    if arguments.autotuneValidationFile and arguments.minn and "maxn" not in given:
+        arguments.maxn = arguments.minn + 3  # as in fastText
     options = _resolve(arguments)
     options |= {"pooling": "mean", "classifier": "embedded", "large_softmax": True, "calibrated": False}
     options |= {"smoothing": 0.0} if arguments.loss is loss_name.ova else {}
@@ -731,8 +734,6 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
     options |= {"label_prefix": arguments.label, "min_count_label": arguments.minCountLabel}
     with text_warnings_to(lambda line: None):
         if arguments.autotuneValidationFile:
-            if arguments.autotuneModelSize:
-                parse_size(arguments.autotuneModelSize)
             options = _tuned(arguments, options, given)
         trained = train_classifier(Path(arguments.input), **options)
         if arguments.autotuneValidationFile and arguments.autotuneModelSize:
@@ -754,7 +755,14 @@ def _tuned(arguments: SimpleNamespace, options: dict[str, Any], given: dict[str,
     kept = {ours for name, ours in tuned.items() if name in given} | ({"min_alpha"} if "lr" in given else set())
     free = {*tuned.values(), "min_alpha"} - kept
     how = LabelOptions(label_prefix=a.label), ReadingOptions()
+    size = parse_size(a.autotuneModelSize) if a.autotuneModelSize else math.inf
     texts, held_out = (read_labelled(Corpus(Path(path)), *how) for path in (a.input, a.autotuneValidationFile))
+    most = size / (4 * (CENTROIDS + len({label for own in texts[1] for label in own})))  # values of a row
+    if most < (a.dim if "dim" in given else 1):
+        raise ValueError(f"autotuneModelSize {a.autotuneModelSize}: at most {int(most)} dimensions fit in such a file")
+    if most / 2 < max(VECTOR_SIZES) and "dim" not in given:  # half of the file for rows
+        options["vector_size"] = max(1, min(a.dim, int(most / 2)))
+        free.remove("vector_size")
     metric = a.autotuneMetric
     if at := re.fullmatch(r"(precisionAtRecall|recallAtPrecision):([0-9.]+)(:.*)?", metric):
         metric = f"{_snake(at[1])}:{float(at[2]) / 100:g}{at[3] or ''}"

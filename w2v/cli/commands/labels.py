@@ -187,14 +187,19 @@ def predict(
     "--size",
     metavar="BYTES",
     help="Keep as many rows as fit in a file of this size, such as 500K or 2M, with --norm, and with --output-layer "
-    "from 256 labels on.",
+    "from 300 labels on.",
 )
 @options.number_option("--dsub", help="A byte stands for N values of a row.  [default: 2]")
 @click.option("--norm", is_flag=True, default=None, help="Give the length of each row a byte of its own.")
-@click.option("--output-layer", is_flag=True, default=None, help="Quantise the output layer, too.")
+@click.option(
+    "--output-layer",
+    is_flag=True,
+    default=None,
+    help="Quantise the output layer, too: smaller from about 300 labels on.",
+)
 @options.file_option("--retrain", help="Train the rows that are kept on these texts before they are quantised.")
-@option_for(GeneralOptions, "epochs")
-@option_for(GeneralOptions, "alpha")
+@option_for(GeneralOptions, "epochs", help="Number of passes over the texts of --retrain.", default_text="5")
+@option_for(GeneralOptions, "alpha", default_text="a tenth of MODEL's")
 @options.LABELLED
 @options.COLUMN_OF_TEXTS
 @options.ENCODING
@@ -232,6 +237,8 @@ def quantize(
         raise SettingsError(f"{output}: w2v quantize writes .ftz or {MODEL_SUFFIX}")
     if is_native and (set(given) - {"cutoff", "epochs", "alpha"} or "cutoff" not in given):
         raise click.UsageError(f"for {MODEL_SUFFIX}, give --cutoff, and none of --size, --dsub, --norm, --output-layer")
+    if not retrain and not labelled:
+        options.refuse_without("--retrain or --labelled", ("labels", "column", "header", "encoding", "errors"))
     reading: dict[str, Any] = {"column": column, "errors": errors}
     reading |= {"encoding": options.reading_options({"encoding": encoding}).encoding, "progress": progress}
     classifier = Classifier.load(model)
