@@ -23,10 +23,10 @@ from w2v.evaluation.labels import (
     LabelScores,
     Predictions,
     best_labels,
-    divide,
     precision_recall_curve,
     score_labels,
     scores_of_labels,
+    shorten,
 )
 from w2v.formats import fasttext
 from w2v.formats.product_quantiser import CENTROIDS
@@ -497,9 +497,9 @@ class _FastText:
         labels, probabilities = list[list[str]](), list[Floats]()
         for block in classifier.predictions(blocks):
             best, values = best_labels(block.probabilities, limits["k"])
-            sizes = np.count_nonzero(values >= limits["threshold"], axis=1).tolist()
-            labels += divide(names[best].ravel().tolist(), best.shape[1], sizes)
-            probabilities += [row[:size] for row, size in zip(values, sizes, strict=True)]
+            width, sizes = best.shape[1], np.count_nonzero(values >= limits["threshold"], axis=1)
+            labels += shorten(names[best].tolist(), width, sizes)
+            probabilities += shorten(list(values), width, sizes)
         return labels, probabilities
 
     def test(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, translate_errors
-from w2v.evaluation.labels import LabelScores, Predictions, best_labels, divide, score_labels
+from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels, shorten
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.product_quantiser import QuantisedMatrix
@@ -156,9 +156,9 @@ class Classifier:
         limits = self.limits(k, threshold)
         best, values = best_labels(probabilities, limits["k"])
         sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
-        names = np.array(self.labels, object)[best]
-        pairs = list(zip(names.ravel().tolist(), values.ravel().tolist(), strict=True))
-        return divide(pairs, best.shape[1], sizes.tolist())
+        names = np.array(self.labels, object)[best].tolist()
+        pairs = [list(zip(*row, strict=True)) for row in zip(names, values.tolist(), strict=True)]
+        return shorten(pairs, best.shape[1], sizes)
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
