@@ -543,7 +543,7 @@ CALLS = [
     ),
     Call(
         "predict",
-        "training.classifier:Classifier.most_probable",
+        "training.classifier:Classifier.limits",
         "classifier.safetensors text",
         {"k": 1, "threshold": None},
         own("-k 2; --threshold 0.25"),

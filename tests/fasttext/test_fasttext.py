@@ -411,6 +411,13 @@ def test_autotune_trains_with_the_best_arguments(labelled: Path, monkeypatch: py
     assert model.test(labelled)[1] > 0.9
 
 
+def test_autotune_keeps_a_minn_without_maxn(labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10,)})
+    monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
+    model = w2v.fasttext.train_supervised(labelled, minn=2, thread=1, autotuneValidationFile=labelled)
+    assert (model.minn, model.maxn) == (2, 5)
+
+
 def test_autotune_quantizes_to_a_size(labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10,)})
     monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
@@ -418,11 +425,17 @@ def test_autotune_quantizes_to_a_size(labelled: Path, tmp_path: Path, monkeypatc
     model = w2v.fasttext.train_supervised(labelled, minn=2, maxn=3, thread=1, **small)
     assert model.is_quantized()
     model.save_model(tmp_path / "small.ftz")
-    assert 100_000 < (tmp_path / "small.ftz").stat().st_size <= 120_000
+    assert model.get_dimension() == 57  # vectors for which half of the file has room
+    assert 60_000 < (tmp_path / "small.ftz").stat().st_size <= 120_000
     assert model.test(labelled)[1] > 0.8
     monkeypatch.setattr(FastText, "search_labels", pytest.fail)  # a wrong size is refused before the search
-    with pytest.raises(ValueError, match="size '2T'"):
-        w2v.fasttext.train_supervised(labelled, autotuneValidationFile=labelled, autotuneModelSize="2T")
+    for size, given, message in (
+        ("2T", {}, "size '2T'"),
+        ("1K", {}, "autotuneModelSize 1K: at most 0 dimensions fit"),
+        ("50K", {"dim": 100}, "autotuneModelSize 50K: at most 48 dimensions fit"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            w2v.fasttext.train_supervised(labelled, autotuneValidationFile=labelled, autotuneModelSize=size, **given)
 
 
 def test_rare_labels_are_left_out(labelled: Path) -> None:

@@ -1,7 +1,8 @@
-"""Read, train, observe, stop and load with several threads, for the build that finds data races (see variants.py).
+"""Read, train, observe, stop, load and predict with several threads.
 
-Four threads train every model and loss while this one reads their progress; one run is stopped. The matrices
-are small, because the sanitizer is slow for addresses that several threads write on purpose.
+The build that finds data races runs this (see variants.py). Four threads train every model and loss while this one
+reads their progress; one run is stopped. The matrices are small, because the sanitizer is slow for addresses that
+several threads write on purpose.
 """
 
 import itertools
@@ -18,6 +19,8 @@ from w2v._kernels import LOSS_KINDS, step_for
 from w2v.graph.graph import Graph
 from w2v.graph.walks import WalkOptions, walk_blocks
 from w2v.kernel.plan import INSTRUCTION_SETS
+from w2v.system.threads import map_in_order
+from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions, read_corpus
 
@@ -59,6 +62,14 @@ def main() -> None:
         for name in ("m.bin", "m.txt", "m.safetensors"):
             trained.save(Path(folder, name))
             assert len(w2v.load(Path(folder, name))) == len(trained.vocabulary)
+        texts = path.read_text().splitlines()[:500]
+        block = "\n".join([*texts, ""]).encode() + PADDING
+        for size in (4, 16):  # with 2 labels, threads share the sums of rows, or also their products
+            options = {"pooling": "mean", "classifier": "embedded", "subwords": "2-3", "epochs": 1, "buckets": 1000}
+            classifier = w2v.train_classifier(texts, [1, 2] * 250, vector_size=size, workers=WORKERS, **options)
+            found = [each.probabilities for each in map_in_order(classifier.predict_lines, [block] * 8, WORKERS)]
+            assert np.array_equal(found, found[:1] * 8)
+        print("labels", flush=True)
     edges = [(int(a), int(b)) for a, b in random.integers(0, 2000, (20_000, 2))]
     graph = Graph.of(networkx.Graph(edges), weighted=True, directed=False)
     options = WalkOptions(p=0.5, q=2)

@@ -88,7 +88,10 @@ def test_classifiers_of_fasttext_predict_as_fasttext_does(name: str, tmp_path: P
     assert isinstance(model, w2v.Classifier)
     assert (model.labels, model.features.vocabulary.counts.tolist()) == ([*LABELS], [*WORDS.values()])
     expected = [probabilities(file, text) for text in TEXTS]
-    np.testing.assert_allclose(model.predict_proba(TEXTS), expected, atol=2e-6)
+    found = model.predict_proba(TEXTS)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    for text, probabilities_in_list in zip(TEXTS, found, strict=True):  # a single text gets the same bits
+        np.testing.assert_array_equal(model.predict_proba([text])[0], probabilities_in_list)
     model.save(tmp_path / "m.safetensors")
     again = w2v.Classifier.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
@@ -252,6 +255,7 @@ DAMAGED: dict[str, tuple[File, str]] = {
     "many": (File(changes={"labels": 1 << 30, "entries": 5 + (1 << 30)}), "truncated: it should hold 1,073,741,829"),
     "words": (File(changes={"word_ngrams": 11}), "refused: n-grams of 11 words; at most 10 are read"),
     "dense and pruned": (File(kept=[1, 2]), "damaged: n-grams were pruned, but it is not quantized"),
+    "buckets": (File(kept=[1], part_size=2, changes={"buckets": 1 << 27}), "refused: 134,217,728 buckets of n-grams"),
     "bucket": (File(kept=[1, 31], part_size=2), "damaged: its list of pruned n-grams is inconsistent"),
     "bucket twice": (File(kept=[1, 1], part_size=2), "damaged: its labels and n-grams are inconsistent"),
     "pairs": (File(changes={"pruned": 1 << 40}, part_size=2), "truncated"),

@@ -14,6 +14,7 @@ import w2v.text.examples as examples_module
 from tests.helpers import bucket_of, ngrams_of
 from w2v.errors import W2VError
 from w2v.system.threads import map_in_order
+from w2v.text._subwords import Addends
 from w2v.text._text import PADDING
 from w2v.text.corpus import Corpus
 from w2v.text.examples import Examples, Features, RowCounts, TextFinder
@@ -179,20 +180,23 @@ def test_finder_finds_what_reading_finds(subwords: Subwords | None) -> None:
     assert features.have_words(again)[len(TEXTS) :].tolist() == [False, True, True]
 
 
+@pytest.mark.parametrize("labels", [0, 3])
 @pytest.mark.parametrize("pruned", [False, True])
 @pytest.mark.parametrize("subwords", [None, Subwords(2, 3, 50)], ids=str)
-def test_texts_are_pooled_by_the_shares_of_their_rows(subwords: Subwords | None, pruned: bool) -> None:
+def test_texts_are_pooled_by_the_shares_of_their_rows(subwords: Subwords | None, pruned: bool, labels: int) -> None:
     with store_of(TEXTS) as store:
         features, _ = find_features(store, LabelOptions(pooling="mean"), subwords=subwords, buckets=50)
     features = dataclasses.replace(features, pruned=pruned, buckets=features.buckets[:-3])
-    rows = np.random.default_rng(1).normal(size=(features.rows, 5)).astype(np.float32)
+    rows = np.random.default_rng(1).normal(size=(features.rows, 11)).astype(np.float32)
     lines = [*TEXTS, "", "unknown a cat </s>", "__label__new cats"] * 20
     text = "".join(f"{line}\n" for line in lines).encode() + PADDING
-    finder = TextFinder(features, 5)
+    finder = TextFinder(features, labels or 11)
     found = finder.find(text)
-    for pooled in map_in_order(lambda text: finder.pool(text, None, rows), [text] * 4, 2):
-        expected = sums_of_rows(rows, found.rows, found.starts, features.weights(found))
-        np.testing.assert_allclose(pooled.rows, expected, atol=1e-6)
+    outputs = np.random.default_rng(2).normal(size=(labels, 11)).astype(np.float32)
+    addends = Addends(rows.view(np.uint8), outputs)
+    expected = sums_of_rows(rows, found.rows, found.starts, features.weights(found))
+    for pooled in map_in_order(lambda text: finder.pool(text, None, addends), [text] * 4, 2):
+        np.testing.assert_allclose(pooled.rows, expected @ outputs.T if labels else expected, atol=1e-5)
         np.testing.assert_array_equal(pooled.known, features.have_words(found))
         for name in ("sizes", "label_starts", "labels"):
             np.testing.assert_array_equal(getattr(pooled, name), getattr(found, name))

@@ -54,6 +54,8 @@ def test_pruned_models_are_trained_further_without_new_rows(pooling: str, tmp_pa
     assert further.features.rows == small.features.rows == 12
     assert further.options.classifier == ("embedded" if pooling == "mean" else "direct")
     assert not np.array_equal(np.asarray(further.inputs), np.asarray(small.inputs))
+    default = w2v.prune(trained, 12, TEXTS, LABELS).settings
+    assert (default.epochs, default.start_alpha) == (5, pytest.approx(trained.settings.start_alpha / 10))
     further.save(tmp_path / "m.safetensors")
     again = w2v.Classifier.load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(again.predict_proba(TEXTS), further.predict_proba(TEXTS))
@@ -75,7 +77,7 @@ def test_direct_models_with_mean_pooling_are_quantised(tmp_path: Path) -> None:
 def test_output_rows_are_quantised_from_256_labels_on(model: w2v.Classifier, tmp_path: Path) -> None:
     labels = [f"l{n}" for n in range(256)]
     many = w2v.train_classifier([f"w{n}" for n in range(256)], labels, **MEAN | {"alpha": 5.0})
-    small = w2v.quantize(many, size="1M")
+    small = w2v.quantize(many, output_layer=True)
     assert small.quantised
     assert small.quantised[1]
     small.save(tmp_path / "small.ftz")
@@ -120,6 +122,7 @@ def test_the_command_prints_the_accuracy_before_and_after(tmp_path: Path) -> Non
     assert run_json("quantize", idf, "-o", tmp_path / "table.safetensors", *more)["accuracy_before"] == 1
     for name, given, code, message in (
         ("m.ftz", (), 1, "exists"),
+        ("new.ftz", ("--labels", "topic"), 2, "--labels has no effect without --retrain or --labelled"),
         ("new.ftz", (), 1, "cannot store the weights of idf pooling: train with --pooling mean"),
         ("new.bin", (), 2, "w2v quantize writes .ftz or .safetensors"),
         ("new.safetensors", ("--cutoff", 9, "--norm"), 2, "give --cutoff, and none of"),

@@ -83,7 +83,7 @@ def check_model(path: Path, force: bool, others: Iterable[Path], option: str, mo
     others, models = list(others), list(models)
     check(path, force, others, option, models)
     if registry.format_for(path).for_classifiers:
-        raise SettingsError(f"{path}: this format stores only classifiers: w2v quantize writes it")
+        raise SettingsError(f"{path}: write this format with w2v quantize: it stores small classifiers")
     for companion in registry.companion_files_to_write(path):
         check(companion, force, others, option, models)
 

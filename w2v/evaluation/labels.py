@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from w2v.errors import W2VError
 CALIBRATION_BINS = 15  # of equal width, as in Guo et al. 2017
 MAX_CONFUSED_LABELS = 1000  # a confusion matrix of more labels is not stored
 Z_95 = 1.959964  # the normal quantile of a confidence interval of 95%
-Item = TypeVar("Item")
 SMALLEST_PROBABILITY = 1e-12  # limits the log loss of a label that was ruled out
 
 
@@ -271,9 +270,11 @@ def best_labels(probabilities: NDArray[np.float32], k: int | None) -> tuple[NDAr
     return best, np.take_along_axis(probabilities, best, axis=1)
 
 
-def divide(items: Sequence[Item], width: int, sizes: Sequence[int]) -> list[list[Item]]:
-    """Return the first items of each of N rows of `width` items: as many as `sizes` says."""
-    return [list(items[width * row : width * row + size]) for row, size in enumerate(sizes)]
+def shorten(rows: list[Any], width: int, sizes: NDArray[np.int64]) -> list[Any]:
+    """Shorten N rows of `width` items to these sizes, and return them."""
+    for row in np.flatnonzero(sizes < width).tolist():
+        rows[row] = rows[row][: sizes[row]]
+    return rows
 
 
 def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:

@@ -23,12 +23,13 @@ from w2v.evaluation.labels import (
     LabelScores,
     Predictions,
     best_labels,
-    divide,
     precision_recall_curve,
     score_labels,
     scores_of_labels,
+    shorten,
 )
 from w2v.formats import fasttext
+from w2v.formats.product_quantiser import CENTROIDS
 from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.losses.fasttext import FLOOR
 from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_files_unchanged
@@ -45,7 +46,7 @@ from w2v.training.classify import train_classifier
 from w2v.training.labelled import read_labelled
 from w2v.training.quantize import parse_size, quantize
 from w2v.training.train import train
-from w2v.training.tune_labels import search_labels
+from w2v.training.tune_labels import VECTOR_SIZES, search_labels
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 
@@ -297,11 +298,10 @@ class _FastText:
         Raises:
             ValueError: The text has several lines.
         """
-        text = self._line(text)
         if self._classifier:
-            pooled: Floats = self._classifier.pool_lines(_lines([text])).rows[0]
+            pooled: Floats = self._classifier.pool_lines(self._lines([text])).rows[0]
             return pooled
-        words, row_of = WORD.findall(text), self._wv.key_to_index
+        words, row_of = WORD.findall(self._line(text)), self._wv.key_to_index
         rows = [row_of.get(word, -1) for word in words]
         if not rows:
             return np.zeros(self.get_dimension(), np.float32)
@@ -482,15 +482,14 @@ class _FastText:
         Raises:
             ValueError: The model has no labels, a text has several lines, or `k` is impossible.
         """
-        texts = text if isinstance(text, list) else [text]
-        labels, values = self._predict([self._line(line) for line in texts], k, threshold)
+        labels, values = self._predict(text if isinstance(text, list) else [text], k, threshold)
         if self.clip_probabilities:
             values = [np.minimum(own, np.float32(1)) for own in values]
         return (labels, values) if isinstance(text, list) else (tuple(labels[0]), values[0].astype(np.float64))
 
     def _predict(self, texts: list[str], k: int, threshold: float) -> tuple[list[list[str]], list[Floats]]:
         """Return the labels of each line, and their probabilities."""
-        blocks = [_lines(texts[first : first + TEXTS_AT_ONCE]) for first in range(0, len(texts), TEXTS_AT_ONCE)]
+        blocks = [self._lines(texts[first : first + TEXTS_AT_ONCE]) for first in range(0, len(texts), TEXTS_AT_ONCE)]
         classifier = self._classifier
         if not classifier:
             raise ValueError("Model needs to be supervised for prediction!")
@@ -498,9 +497,9 @@ class _FastText:
         labels, probabilities = list[list[str]](), list[Floats]()
         for block in classifier.predictions(blocks):
             best, values = best_labels(block.probabilities, limits["k"])
-            sizes = np.count_nonzero(values >= limits["threshold"], axis=1).tolist()
-            labels += divide(names[best].ravel().tolist(), best.shape[1], sizes)
-            probabilities += [row[:size] for row, size in zip(values, sizes, strict=True)]
+            width, sizes = best.shape[1], np.count_nonzero(values >= limits["threshold"], axis=1)
+            labels += shorten(names[best].tolist(), width, sizes)
+            probabilities += shorten(list(values), width, sizes)
         return labels, probabilities
 
     def test(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
@@ -552,6 +551,13 @@ class _FastText:
         if text.find("\n") >= 0 and not self.allow_newlines:
             raise ValueError("a text has several lines: remove '\\n', or set allow_newlines = True")
         return text.replace("\n", " ")
+
+    def _lines(self, texts: list[str]) -> bytes:
+        """Return lines as w2v reads them. Each ends before the word </s>, as in fastText."""
+        joined = "\n".join([*texts, ""])
+        if joined.count("\n") > len(texts) or EOS in joined:
+            joined = "\n".join([*(END.split(self._line(text), maxsplit=1)[0] for text in texts), ""])
+        return joined.replace("\0", " ").encode() + PADDING
 
     def quantize(
         self,
@@ -632,14 +638,6 @@ def _text(word: Word) -> str:
     if not isinstance(word, str | bytes):
         raise TypeError(f"a word must be a str or bytes, not {type(word).__name__}: {word!r:.60}")
     return word if isinstance(word, str) else word.decode(errors="replace")
-
-
-def _lines(texts: list[str]) -> bytes:
-    """Return lines as w2v reads them. Each ends before the word </s>, as in fastText."""
-    joined = "\n".join([*texts, ""])
-    if EOS in joined:
-        joined = "\n".join([*(END.split(text, maxsplit=1)[0] for text in texts), ""])
-    return joined.replace("\0", " ").encode() + PADDING
 
 
 def load_model(path: PathLike, mmap: bool = False) -> _FastText:
@@ -727,6 +725,8 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
         ValueError: The text cannot be used, or an argument is impossible.
     """
     arguments.model = "supervised"
+    if arguments.autotuneValidationFile and arguments.minn and "maxn" not in given:
+        arguments.maxn = arguments.minn + 3  # as in fastText
     options = _resolve(arguments)
     options |= {"pooling": "mean", "classifier": "embedded", "large_softmax": True, "calibrated": False}
     options |= {"smoothing": 0.0} if arguments.loss is loss_name.ova else {}
@@ -734,8 +734,6 @@ def train_supervised(arguments: Any, given: dict[str, Any]) -> _FastText:
     options |= {"label_prefix": arguments.label, "min_count_label": arguments.minCountLabel}
     with text_warnings_to(lambda line: None):
         if arguments.autotuneValidationFile:
-            if arguments.autotuneModelSize:
-                parse_size(arguments.autotuneModelSize)
             options = _tuned(arguments, options, given)
         trained = train_classifier(Path(arguments.input), **options)
         if arguments.autotuneValidationFile and arguments.autotuneModelSize:
@@ -757,7 +755,14 @@ def _tuned(arguments: SimpleNamespace, options: dict[str, Any], given: dict[str,
     kept = {ours for name, ours in tuned.items() if name in given} | ({"min_alpha"} if "lr" in given else set())
     free = {*tuned.values(), "min_alpha"} - kept
     how = LabelOptions(label_prefix=a.label), ReadingOptions()
+    size = parse_size(a.autotuneModelSize) if a.autotuneModelSize else math.inf
     texts, held_out = (read_labelled(Corpus(Path(path)), *how) for path in (a.input, a.autotuneValidationFile))
+    most = size / (4 * (CENTROIDS + len({label for own in texts[1] for label in own})))  # values of a row
+    if most < (a.dim if "dim" in given else 1):
+        raise ValueError(f"autotuneModelSize {a.autotuneModelSize}: at most {int(most)} dimensions fit in such a file")
+    if most / 2 < max(VECTOR_SIZES) and "dim" not in given:  # half of the file for rows
+        options["vector_size"] = max(1, min(a.dim, int(most / 2)))
+        free.remove("vector_size")
     metric = a.autotuneMetric
     if at := re.fullmatch(r"(precisionAtRecall|recallAtPrecision):([0-9.]+)(:.*)?", metric):
         metric = f"{_snake(at[1])}:{float(at[2]) / 100:g}{at[3] or ''}"

@@ -53,6 +53,7 @@ MAX_CODES = (1 << 31) - 1  # a file stores their number as an int
 MAX_PART_SIZE = 64  # values that a code stands for; with more, a small file could take any amount of memory
 LOSSES = {1: "hs", 2: "ns", 3: "softmax", 4: "ova"}
 MODELS, CLASSIFIER = {1: "cbow", 2: "skipgram"}, 3
+MAX_PRUNED_BUCKETS = 1 << 26  # each takes 4 bytes of memory, but none of the file
 MAX_WORDS = 10  # of an n-gram; see LabelOptions
 SHARED_SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample")  # they mean the same in fastText and w2v
 DEFAULTS = {
@@ -253,6 +254,10 @@ def _check_fields(path: PathLike, fields: dict[str, int]) -> None:
         fields["longest"] = 0
     if fields["longest"] > MAX_LENGTH:
         raise W2VError(f"{path}: refused: n-grams of {fields['longest']:,} characters; at most {MAX_LENGTH} are read")
+    if pruned >= 0 and fields["buckets"] > MAX_PRUNED_BUCKETS:
+        raise W2VError(
+            f"{path}: refused: {fields['buckets']:,} buckets of n-grams; at most {MAX_PRUNED_BUCKETS:,} are read"
+        )
     if fields["word_ngrams"] > MAX_WORDS and is_classifier:
         raise W2VError(f"{path}: refused: n-grams of {fields['word_ngrams']:,} words; at most {MAX_WORDS} are read")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax
-from w2v.losses.loss import Array, Loss, log_softmax
+from w2v.losses.loss import Array, Loss, softmax
 
 FLOOR = 1e-5  # added to each probability
 # The logistic function is a table: the value at the next lower of STEPS points of each unit; 0 and 1 beyond ±MAX_SCORE.
@@ -25,7 +25,7 @@ def label_probabilities(loss: Loss, parameters: Mapping[str, Array], rows: Array
         return np.exp(loss.descend(outputs, rows, np.arange(2 * len(loss.vocabulary) - 1), FLOOR))
     scores = rows @ outputs.T
     if loss.name == "softmax":
-        return np.exp(log_softmax(scores)) + np.float32(FLOOR)
+        return softmax(scores) + np.float32(FLOOR)
     points = np.floor((np.clip(scores, -MAX_SCORE, MAX_SCORE) + MAX_SCORE) * STEPS) / STEPS - MAX_SCORE
     probabilities: Array = np.where(np.abs(scores) > MAX_SCORE, scores > 0, 1 / (1 + np.exp(-points)))
     return probabilities.astype(np.float32) + np.float32(FLOOR)

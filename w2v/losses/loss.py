@@ -456,6 +456,14 @@ def is_parameter(name: str) -> bool:
     return name == "outputs" or name.startswith(PREFIX)
 
 
+def softmax(scores: Array) -> Array:
+    """Replace the scores by the softmax of each row, and return them."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
 def log_softmax(scores: Array) -> Array:
     """Replace the scores by the log softmax of each row, and return them."""
     scores -= scores.max(axis=1, keepdims=True)

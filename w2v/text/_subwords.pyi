@@ -39,6 +39,11 @@ class TextTypes:
     ) -> None: ...
 
 @final
+class Addends:
+    width: int
+    def __init__(self, rows: NDArray[np.uint8], outputs: NDArray[np.float32]) -> None: ...
+
+@final
 class TextRows:
     row_count: int
     def __init__(
@@ -62,7 +67,7 @@ class TextRows:
         NDArray[np.int32],
     ]: ...
     def pool(
-        self, ids: NDArray[np.uint32], known: TextTypes, new: TextTypes, matrix: NDArray[np.uint8]
+        self, ids: NDArray[np.uint32], known: TextTypes, new: TextTypes, addends: Addends
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 
 def counts_of(

@@ -15,14 +15,17 @@ cdef extern from "_text.h" nogil:
 
 cdef extern from "_subwords.h" nogil:
     void add_row(float *sum, const uint8_t *row, float weight, int64_t size)
+    float product(const uint8_t *row, const float *other, int64_t size)
     void prefetch_row(const uint8_t *row, int64_t size)
     bint claim(int32_t *state)
-    void publish(int32_t *state)
-    void wait_for(const int32_t *state)
+    int32_t load(const int32_t *number)
+    void store(int32_t *number, int32_t value)
+    int64_t next_number(int64_t *number)
 
 cdef enum:
     AHEAD = 8  # rows to prefetch before they are added
     QUEUE = 16  # rows that wait until they are in the cache; a power of 2
+    PUBLISHED = 2  # the state of a sum that other threads may use: see `claim`
 
 cpdef enum:
     NO_LABEL = -1       # the label of a word
@@ -111,9 +114,12 @@ cdef int64_t add_boundaries(const uint8_t *word, int64_t size, uint8_t *buffer) 
     return 0 if is_sentence_end(word, size) else size + 2
 
 
-cdef uint8_t[::1] buffer_for(const int64_t[::1] offsets):
+cdef bytearray buffer_for(const int64_t[::1] offsets):
     """Return a buffer for the longest of these words with its boundaries."""
-    return np.empty(np.diff(offsets).max(initial=0) + 2, np.uint8)
+    cdef int64_t k, longest = 0
+    for k in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[k + 1] - offsets[k])
+    return bytearray(longest + 2)
 
 
 def buckets_of(
@@ -133,15 +139,16 @@ def buckets_of(
         fastText. An n-gram that occurs twice in a word is listed twice.
     """
     cdef int64_t words = offsets.shape[0] - 1, k, first, size, count = 0
-    cdef uint8_t[::1] marked = buffer_for(offsets)
+    cdef bytearray buffer = buffer_for(offsets)
+    cdef uint8_t *marked = <uint8_t *><char *>buffer
     cdef const uint8_t *text = &blob[0] if blob.shape[0] else NULL
     cdef int64_t[::1] starts = np.append(0, np.cumsum(counts_of(blob, offsets, shortest, longest)))
     cdef int32_t[::1] found = np.empty(starts[words] + 1, np.int32)  # + 1, since an empty array has no address
     for k in range(words):
-        size = add_boundaries(text + offsets[k], offsets[k + 1] - offsets[k], &marked[0])
+        size = add_boundaries(text + offsets[k], offsets[k + 1] - offsets[k], marked)
         for first in range(size):
             count += list_buckets(
-                &marked[0], size, first, shortest, longest, buckets, hash_code_points, &found[count]
+                marked, size, first, shortest, longest, buckets, hash_code_points, &found[count]
             )
     return np.asarray(starts), np.asarray(found[: starts[words]])
 
@@ -171,15 +178,16 @@ def compose(
     """
     cdef int64_t words = offsets.shape[0] - 1, k, first, size, found, ngrams, row, i, d, added = 0
     cdef float subword_count
-    cdef uint8_t[::1] marked = buffer_for(offsets)
+    cdef bytearray buffer = buffer_for(offsets)
+    cdef uint8_t *marked = <uint8_t *><char *>buffer
     cdef const uint8_t *text = &blob[0] if blob.shape[0] else NULL
     cdef bytearray memory = bytearray(longest * sizeof(int32_t))
     cdef int32_t *found_buckets = <int32_t *><char *>memory  # of the n-grams that begin at one byte
     with nogil:
         for k in range(words):
-            size, ngrams = add_boundaries(text + offsets[k], offsets[k + 1] - offsets[k], &marked[0]), 0
+            size, ngrams = add_boundaries(text + offsets[k], offsets[k + 1] - offsets[k], marked), 0
             for first in range(size):
-                found = list_buckets(&marked[0], size, first, shortest, longest, buckets, False, found_buckets)
+                found = list_buckets(marked, size, first, shortest, longest, buckets, False, found_buckets)
                 ngrams += found
                 for i in range(found):
                     row = find_row(used, found_buckets[i], buckets)
@@ -341,9 +349,35 @@ cdef inline Type *type_of(TextTypes known, TextTypes new, int64_t id) noexcept n
     return type_at(known, id) if id < types else type_at(new, id - types)
 
 
+@cython.final
+cdef class Addends:
+    """What `TextRows.pool` adds up: the R rows of a matrix, or their products with the rows of an output layer.
+
+    A row is multiplied when a text has it for the first time. All threads share the products, which are in the order of
+    first use, because rows that are used are often used again.
+
+    Args:
+        rows: (R, 4 D), the bytes of float32.
+        outputs: (L, D), or (0, D) to add up the rows themselves.
+    """
+
+    cdef const uint8_t[:, ::1] rows
+    cdef const float[:, ::1] outputs
+    cdef int32_t[::1] places     # (R,): 1 + the place of the product of a row; 0 if there is none
+    cdef float[:, ::1] products  # (R, L)
+    cdef int64_t used            # products
+    cdef readonly int64_t width  # D or L
+
+    def __init__(self, const uint8_t[:, ::1] rows not None, const float[:, ::1] outputs not None):
+        self.rows, self.outputs, self.width = rows, outputs, len(outputs) or rows.shape[1] // 4
+        self.places = np.zeros(rows.shape[0] if len(outputs) else 0, np.int32)
+        self.products = np.empty((len(self.places), len(outputs)), np.float32)
+
+
 cdef struct Waiting:
     const uint8_t *row
     float *sum
+    int32_t *place  # where to store the place of its product; NULL to add the row itself
 
 
 @cython.final
@@ -367,7 +401,8 @@ cdef class TextRows:
     cdef int32_t[::1] row_of_bucket
     cdef bint add_rows, pruned
     cdef readonly int64_t row_count
-    cdef const uint8_t[:, ::1] matrix  # the rows that `pool` adds
+    cdef Addends addends
+    cdef float[::1] product
     cdef int32_t end_row
     # The texts of a call, as in the results of `find` and `pool`:
     cdef int64_t[::1] starts, sizes, label_starts
@@ -438,20 +473,20 @@ cdef class TextRows:
         const uint32_t[::1] ids not None,
         TextTypes known not None,
         TextTypes new not None,
-        const uint8_t[:, ::1] matrix not None,
+        Addends addends not None,
     ):
         """Return the mean of the rows of each text, with repeats: see `find`. Several threads may share `known`.
 
         Args:
             ids, known, new: As in `find`.
-            matrix: (rows, 4 D), the bytes of float32.
+            addends: The rows, or their products.
 
         Returns:
-            means, float32 (texts, D). known, bool (texts,): whether a text has a row other than the row of </s>.
+            means, float32 (texts, width). known, bool (texts,): whether a text has a row other than the row of </s>.
             sizes, label_starts and labels, as in `find`.
         """
-        self.matrix = matrix
-        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), matrix.shape[1] // 4), np.float32)
+        self.addends, self.product = addends, np.empty(addends.width, np.float32)
+        means = np.zeros((np.count_nonzero(np.asarray(ids) == SENTENCE_END_ID), addends.width), np.float32)
         self.read(ids, known, new, means)
         sizes = np.asarray(self.sizes)
         means /= np.maximum(sizes, 1)[:, np.newaxis].astype(np.float32)
@@ -507,7 +542,7 @@ cdef class TextRows:
                 claims += 1
         self.add_queued()
         for k in range(claims):
-            publish(&type_of(known, new, self.hashes[k]).state)
+            store(&type_of(known, new, self.hashes[k]).state, PUBLISHED)
 
     cdef inline int64_t most_ngrams(self, int64_t size) noexcept nogil:
         """Return a limit for the number of n-grams of a word of this many bytes, and its own row."""
@@ -527,9 +562,10 @@ cdef class TextRows:
         if self.mean == NULL or types.sums.shape[1] == 0:
             rows = self.use_rows(types, id, self.mean, &size)
         else:
-            wait_for(&type.state)
+            while load(&type.state) != PUBLISHED:
+                pass
             rows, size = type.rows, type.size
-            self.add(<const uint8_t *>&types.sums[id, 0], self.mean)
+            self.add(<const uint8_t *>&types.sums[id, 0], self.mean, NULL)
         self.sizes[self.text] += size
         self.known[self.text] |= rows > 0 and type.own != self.end_row
 
@@ -590,35 +626,57 @@ cdef class TextRows:
                 row = self.row_of_bucket[self.buckets[k]] = <int32_t>self.row_count
                 self.row_count += 1
             if row >= 0:
+                self.buckets[rows] = row
                 rows += 1
-                self.use_row(row, sum)
+                if sum != NULL and self.addends.places.shape[0]:
+                    prefetch(&self.addends.places[row])
+        for k in range(rows):
+            self.use_row(self.buckets[k], sum)
         return rows
 
     cdef inline void use_row(self, int32_t row, float *sum) noexcept nogil:
         """Count a row of the current text, or add it to a sum."""
         if sum == NULL:
             self.count(row)
+        elif self.addends.places.shape[0]:
+            self.add(&self.addends.rows[row, 0], sum, &self.addends.places[row])
         else:
-            self.add(&self.matrix[row, 0], sum)
+            self.add(&self.addends.rows[row, 0], sum, NULL)
 
-    cdef inline void add(self, const uint8_t *row, float *sum) noexcept nogil:
-        """Prefetch a row, which will be added to a sum, and add the row that was prefetched QUEUE calls ago."""
+    cdef inline void add(self, const uint8_t *row, float *sum, int32_t *place) noexcept nogil:
+        """Prefetch a row, or its product, and add what was prefetched QUEUE calls ago."""
         cdef Waiting *oldest = &self.queue[self.queued & (QUEUE - 1)]
-        if oldest.row != NULL:
-            add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
-        prefetch_row(row, self.matrix.shape[1])
-        oldest.row, oldest.sum = row, sum
+        cdef int32_t found = 0 if place == NULL else load(place)
+        self.add_waiting(oldest)
+        if found:
+            row, place = <const uint8_t *>&self.addends.products[found - 1, 0], NULL
+        prefetch_row(row, 4 * self.addends.width if place == NULL else self.addends.rows.shape[1])
+        oldest.row, oldest.sum, oldest.place = row, sum, place
         self.queued += 1
 
     cdef inline void add_queued(self) noexcept nogil:
-        """Add the rows that are being prefetched."""
+        """Add what is being prefetched."""
         cdef int64_t k
-        cdef Waiting *oldest
         for k in range(self.queued, self.queued + QUEUE):
-            oldest = &self.queue[k & (QUEUE - 1)]
-            if oldest.row != NULL:
-                add_row(oldest.sum, oldest.row, 1, self.matrix.shape[1] // 4)
-            oldest.row = NULL
+            self.add_waiting(&self.queue[k & (QUEUE - 1)])
+            self.queue[k & (QUEUE - 1)].row = NULL
+
+    cdef inline void add_waiting(self, Waiting *oldest) noexcept nogil:
+        """Add a row, or its product, to its sum. Compute the product if no thread has stored it."""
+        cdef float *products = &self.product[0]
+        cdef int64_t k, place
+        if oldest.row == NULL:
+            return
+        if oldest.place != NULL:
+            place = next_number(&self.addends.used)
+            if place < self.addends.places.shape[0]:  # or else other threads have stored some products, too
+                products = &self.addends.products[place, 0]
+            for k in range(self.addends.width):
+                products[k] = product(oldest.row, &self.addends.outputs[k, 0], self.addends.outputs.shape[1])
+            if place < self.addends.places.shape[0]:
+                store(oldest.place, <int32_t>(place + 1))
+            oldest.row = <const uint8_t *>products
+        add_row(oldest.sum, oldest.row, 1, self.addends.width)
 
     cdef inline void count(self, int32_t row) noexcept nogil:
         """Count a row of the current text."""

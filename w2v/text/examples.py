@@ -15,7 +15,7 @@ from w2v.detect import SENTENCE_END_WORD
 from w2v.errors import NothingToTrain, W2VError, pluralise
 from w2v.system import memory
 from w2v.system.files import temporary_folder
-from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, TextRows, TextTypes, hashes_of, idf_weights
+from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, Addends, TextRows, TextTypes, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
@@ -419,7 +419,7 @@ class TextFinder:
 
     Args:
         features: The meaning of the rows.
-        width: The number of values of a row for `pool`.
+        width: The number of values of a sum in `pool`.
     """
 
     def __init__(self, features: Features, width: int) -> None:
@@ -439,10 +439,10 @@ class TextFinder:
         found = RowCounts(*finder.find(*self._tokens(text, prefix)))
         return found._replace(labels=self._known_labels(found.labels))
 
-    def pool(self, text: bytes, prefix: str | None, rows: NDArray[np.float32]) -> PooledTexts:
-        """Return the means of the rows of the lines of a text, and their labels, as in `find`."""
+    def pool(self, text: bytes, prefix: str | None, addends: Addends) -> PooledTexts:
+        """Return the means of the rows of the lines of a text, or of their products; and their labels, as in `find`."""
         finder = self._features.finder(self._row_of_bucket, self._features.rows)
-        found = PooledTexts(*finder.pool(*self._tokens(text, prefix), rows.view(np.uint8)))
+        found = PooledTexts(*finder.pool(*self._tokens(text, prefix), addends))
         return found._replace(labels=self._known_labels(found.labels))
 
     def _tokens(self, text: bytes, prefix: str | None) -> tuple[NDArray[np.uint32], TextTypes, TextTypes]:

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import SettingsError, W2VError, translate_errors
-from w2v.evaluation.labels import LabelScores, Predictions, best_labels, divide, score_labels
+from w2v.evaluation.labels import LabelScores, Predictions, best_labels, score_labels, shorten
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import LabelHeader, ModelHeader
 from w2v.formats.product_quantiser import QuantisedMatrix
 from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.fasttext import label_probabilities
-from w2v.losses.loss import Loss, is_parameter, log_softmax
+from w2v.losses.loss import Loss, is_parameter, softmax
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.options import check_whole, suggestion
@@ -32,6 +32,7 @@ from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.files import Errors, PathLike
 from w2v.system.threads import map_in_order, one_blas_thread, processors
+from w2v.text._subwords import Addends
 from w2v.text._text import PADDING
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus, Source
@@ -50,6 +51,8 @@ from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
 SCORES_AT_ONCE = 1 << 22  # probabilities of labels computed at a time
 TEXTS_AT_ONCE = 1 << 8  # texts of a list joined at a time, because Corpus reads few long texts faster
 MAPPABLE = (".safetensors", ".bin")  # the extensions of files with rows that can be memory-mapped
+LINEAR_LOSSES = ("softmax", "ova", "ns")  # the losses that see the input rows only in products with an output row
+MIN_SAVING = 4  # products of rows are stored if they are shorter than the rows by this factor
 LIKELY = 0.5  # the threshold of a label where a text may have several
 
 
@@ -148,15 +151,14 @@ class Classifier:
         probabilities: NDArray[np.float32],
         k: int | None = 1,
         threshold: float | None = None,
-        form: Callable[[str, float], Any] = lambda *pair: pair,
-    ) -> list[list[Any]]:
-        """Return the labels with the highest probabilities, (N, L), as `predict` does, each in some form."""
+    ) -> list[list[tuple[str, float]]]:
+        """Return the labels with the highest probabilities, (N, L), as `predict` does."""
         limits = self.limits(k, threshold)
         best, values = best_labels(probabilities, limits["k"])
         sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
-        names = np.array(self.labels, object)[best]
-        pairs = list(map(form, names.ravel().tolist(), values.ravel().tolist()))
-        return divide(pairs, best.shape[1], sizes.tolist())
+        names = np.array(self.labels, object)[best].tolist()
+        pairs = [list(zip(*row, strict=True)) for row in zip(names, values.tolist(), strict=True)]
+        return shorten(pairs, best.shape[1], sizes)
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
@@ -227,16 +229,12 @@ class Classifier:
                 for first in range(0, len(lines), most):
                     yield b"\n".join([*lines[first : first + most], PADDING])
 
-        def predict(lines: bytes) -> Predictions:
-            pooled = self.pool_lines(lines, prefix)
-            return Predictions(self.probabilities(pooled), pooled.label_starts, pooled.labels)
-
         rest = pieces()
         start = list(islice(rest, 1))
         start += () if must_wait() else islice(rest, 1)
         workers = processors() if len(start) > 1 or must_wait() else 1  # a single block needs no other threads
         with one_blas_thread() if workers > 1 else nullcontext():
-            yield from map_in_order(predict, chain(start, rest), workers, must_wait)
+            yield from map_in_order(partial(self.predict_lines, prefix=prefix), chain(start, rest), workers, must_wait)
 
     def read_explanations(
         self, texts: Corpus, column: str | None = PLAIN, encoding: str = UTF_8, errors: Errors = "strict"
@@ -300,7 +298,7 @@ class Classifier:
         if self.loss.no_word_outputs:
             raise W2VError(f"loss {self.settings.loss} has no score for each label: train with ova or softmax")
         text = line + b"\n" + PADDING
-        found, probabilities = self.finder.find(text), self.probabilities(self.pool_lines(text))[0]
+        found, probabilities = self.finder.find(text), self.predict_lines(text).probabilities[0]
         if np.isnan(probabilities[0]):
             return None
         number = int(probabilities.argmax()) if label is None else self.labels.index(label)
@@ -314,27 +312,45 @@ class Classifier:
     @cached_property
     def finder(self) -> TextFinder:
         """Finds the rows of new texts."""
-        return TextFinder(self.features, self.inputs.shape[1])
+        return TextFinder(self.features, self._addends.width if self._addends else 0)
 
-    def pool_lines(self, lines: bytes, prefix: str | None = None) -> PooledTexts:
-        """Return the weighted sum of the rows of each line; see TextFinder.find."""
+    @cached_property
+    def _addends(self) -> Addends | None:
+        """The rows, float32, for mean pooling; or with few labels, their products with the output rows: the scores."""
+        inputs = self.inputs
+        if self.features.factors is not None or not isinstance(inputs, np.ndarray) or inputs.dtype != np.float32:
+            return None
+        is_linear = self.loss.name in LINEAR_LOSSES and MIN_SAVING * len(self.labels) <= inputs.shape[1]
+        return Addends(inputs.view(np.uint8), self.outputs[: len(self.labels) if is_linear else 0].astype(np.float32))
+
+    def pool_lines(self, lines: bytes, prefix: str | None = None, is_score: bool = False) -> PooledTexts:
+        """Return the weighted sum of the rows of each line; see TextFinder.find.
+
+        With `is_score`, return the scores of labels instead if they are the sums of stored products.
+        """
         inputs, features = self.inputs, self.features
-        if features.factors is None and isinstance(inputs, np.ndarray) and inputs.dtype == np.float32:
-            pooled = self.finder.pool(lines, prefix, inputs)
+        if is_score and self._addends:
+            pooled = self.finder.pool(lines, prefix, self._addends)
         else:
             found = self.finder.find(lines, prefix)
             rows = self._sums(found.rows, found.starts, features.weights(found))
             pooled = PooledTexts(rows, features.have_words(found), *found[3:])
         if self.options.fasttext and features.end_row >= 0:  # </s> is a word like others: a text without words has it
-            pooled.rows[pooled.sizes == 0] = inputs[features.end_row]
+            end = inputs[features.end_row]
+            pooled.rows[pooled.sizes == 0] = end if pooled.rows.shape[1] == len(end) else self.outputs @ end
             pooled.known[:] = True
         return pooled
 
-    def probabilities(self, texts: PooledTexts) -> NDArray[np.float32]:
-        """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
-        probabilities = self.probabilities_of(texts.rows / np.float32(self.temperature))
-        probabilities[~texts.known] = np.nan
-        return probabilities
+    def predict_lines(self, lines: bytes, prefix: str | None = None) -> Predictions:
+        """Return the predictions for lines, which end with a newline and PADDING; see `predictions`."""
+        pooled = self.pool_lines(lines, prefix, is_score=True)
+        rows = pooled.rows / np.float32(self.temperature)
+        if len(rows) == 1:
+            rows = rows.repeat(2, axis=0)  # because products of a matrix and a single row differ in the last bits
+        outputs = None if rows.shape[1] == self.inputs.shape[1] else np.eye(len(self.labels), dtype=np.float32)
+        probabilities = self.probabilities_of(rows, outputs)[: len(pooled.rows)]
+        probabilities[~pooled.known] = np.nan
+        return Predictions(probabilities, pooled.label_starts, pooled.labels)
 
     def pool(self, examples: Examples) -> NDArray[np.float32]:
         """Return the weighted sum of the rows of each of N texts, (N, D)."""
@@ -345,16 +361,22 @@ class Classifier:
         """The function that adds rows; its arguments are those of `sums_of_rows` after the first."""
         return self.inputs.sums if isinstance(self.inputs, SparseMatrix) else partial(sums_of_rows, self.inputs)
 
-    def probabilities_of(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L)."""
-        parameters = {"outputs": self.outputs, **self.parameters}
+    def probabilities_of(
+        self, pooled: NDArray[np.float32], outputs: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """Return the probability of each label for pooled rows, (N, D), divided by the temperature: (N, L).
+
+        `outputs` replaces the rows of the output layer.
+        """
+        outputs = self.outputs if outputs is None else outputs
+        parameters = {**self.parameters, "outputs": outputs}
         if self.options.fasttext:
             return label_probabilities(self.loss, parameters, pooled)
         if not isinstance(self.loss, OneVsAll):
             return np.exp(self.loss.distribution(parameters, pooled))
-        scores = pooled if self.options.classifier == "direct" else pooled @ self.outputs.T
+        scores = pooled if self.options.classifier == "direct" else pooled @ outputs.T
         if not self.several:
-            return np.exp(log_softmax(scores))
+            return softmax(scores)
         from scipy.special import expit  # slow to import
 
         probabilities: NDArray[np.float32] = expit(scores)

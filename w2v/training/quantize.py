@@ -21,6 +21,8 @@ from w2v.training.classifier import Classifier
 from w2v.training.classify import train_classifier
 
 WHERE = "the classifier"  # the beginning of error messages
+RETRAINING = 0.1, 5  # the learning rate, as a share of the model's, and the epochs (bench/NOTES.md)
+SAVING_LABELS = 300  # from about this number of labels on, quantised output rows are smaller
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -46,11 +48,12 @@ def quantize(
         labels: Their labels; see `train_classifier`.
         cutoff: Keep only this number of rows of words and n-grams, the longest ones.
         size: Keep as many rows as fit in a file of this number of bytes, or of "500K" or "2M", with `norm`, and with
-            `output_layer` from 256 labels on.
+            `output_layer` from 300 labels on, where it makes the file smaller.
         dsub: The number of values that a byte stands for.
         norm: Whether the lengths of rows get a byte of their own.
         output_layer: Whether to quantise the output rows, too.
-        **settings: Settings for `texts`, such as `epochs` and `alpha`; see `train_classifier`.
+        **settings: Settings for `texts`; see `train_classifier`. `epochs` is 5 by default, and `alpha` is a tenth of
+            the model's.
 
     Raises:
         W2VError: fastText would compute other probabilities, as with idf pooling. `prune` takes any classifier.
@@ -68,7 +71,7 @@ def quantize(
         )
     small = Classifier.from_vector_file(fasttext.as_fasttext(WHERE, model.to_vector_file()), WHERE)
     codes: dict[str, Any] = {"part_size": dsub, "normalise": norm or size is not None}
-    codes["quantise_outputs"] = output_layer or (size is not None and len(model.labels) >= CENTROIDS)
+    codes["quantise_outputs"] = output_layer or (size is not None and len(model.labels) >= SAVING_LABELS)
     if size is not None:
         cutoff = _rows_within(small, parse_size(size), codes)
     small = _train(_keep_rows(small, cutoff), texts, labels, settings)
@@ -98,6 +101,7 @@ def _train(model: Classifier, texts: Source | None, labels: Any, settings: dict[
         if settings or labels is not None:
             raise SettingsError(f"{next(iter(settings), 'labels')} has no effect without texts")
         return model
+    settings = {"alpha": RETRAINING[0] * model.settings.start_alpha, "epochs": RETRAINING[1]} | settings
     # The new temperature is that of a new model with these few epochs.
     trained = train_classifier(texts, labels, continue_from=model, **settings)
     return replace(trained, temperature=model.temperature)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from w2v.cli import options, outputs
 from w2v.cli.commands.training import OF_RUNS, run_training
@@ -24,6 +26,7 @@ from w2v.cli.printing import (
     print_values,
 )
 from w2v.errors import SettingsError, printable
+from w2v.evaluation.labels import best_labels
 from w2v.progress import Report
 from w2v.settings import GeneralOptions
 from w2v.system.files import Errors
@@ -161,17 +164,18 @@ def predict(
                 else:
                     click.echo()
             return
-        names = {label: printable(label) for label in classifier.labels}
-
-        def form(label: str, probability: float) -> Any:
-            if as_json:
-                return {"label": label, "probability": probability}
-            return f"{names[label]}\t{probability:.6g}"
-
+        names = np.array([json.dumps(label) if as_json else printable(label) for label in classifier.labels], object)
+        pair, between, start, end = "%s\t%.6g", "\t", "", "\n"
+        if as_json:
+            pair, between, start, end = '{"label": %s, "probability": %r}', ", ", '{"labels": [', "]}\n"
+        limits = classifier.limits(k, threshold)
         for block in classifier.read_predictions(corpus, progress=progress, **reading):
-            found = classifier.most_probable(block.probabilities, k, threshold, form)
-            lines = [json.dumps({"labels": pairs}) for pairs in found] if as_json else map("\t".join, found)
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            best, values = best_labels(block.probabilities, limits["k"])
+            chosen = values >= limits["threshold"]  # False for NaN
+            forms = [start + between.join([pair] * size) + end for size in range(best.shape[1] + 1)]
+            lines = "".join([forms[size] for size in chosen.sum(axis=1).tolist()])
+            pairs = zip(names[best[chosen]].tolist(), values[chosen].tolist(), strict=True)
+            sys.stdout.write(lines % tuple(chain.from_iterable(pairs)))
             sys.stdout.flush()
 
 
@@ -183,14 +187,19 @@ def predict(
     "--size",
     metavar="BYTES",
     help="Keep as many rows as fit in a file of this size, such as 500K or 2M, with --norm, and with --output-layer "
-    "from 256 labels on.",
+    "from 300 labels on.",
 )
 @options.number_option("--dsub", help="A byte stands for N values of a row.  [default: 2]")
 @click.option("--norm", is_flag=True, default=None, help="Give the length of each row a byte of its own.")
-@click.option("--output-layer", is_flag=True, default=None, help="Quantise the output layer, too.")
+@click.option(
+    "--output-layer",
+    is_flag=True,
+    default=None,
+    help="Quantise the output layer, too: smaller from about 300 labels on.",
+)
 @options.file_option("--retrain", help="Train the rows that are kept on these texts before they are quantised.")
-@option_for(GeneralOptions, "epochs")
-@option_for(GeneralOptions, "alpha")
+@option_for(GeneralOptions, "epochs", help="Number of passes over the texts of --retrain.", default_text="5")
+@option_for(GeneralOptions, "alpha", default_text="a tenth of MODEL's")
 @options.LABELLED
 @options.COLUMN_OF_TEXTS
 @options.ENCODING
@@ -228,6 +237,8 @@ def quantize(
         raise SettingsError(f"{output}: w2v quantize writes .ftz or {MODEL_SUFFIX}")
     if is_native and (set(given) - {"cutoff", "epochs", "alpha"} or "cutoff" not in given):
         raise click.UsageError(f"for {MODEL_SUFFIX}, give --cutoff, and none of --size, --dsub, --norm, --output-layer")
+    if not retrain and not labelled:
+        options.refuse_without("--retrain or --labelled", ("labels", "column", "header", "encoding", "errors"))
     reading: dict[str, Any] = {"column": column, "errors": errors}
     reading |= {"encoding": options.reading_options({"encoding": encoding}).encoding, "progress": progress}
     classifier = Classifier.load(model)
