@@ -93,6 +93,7 @@ def test_host_option_serves_other_addresses() -> None:
         assert everywhere.is_own_host("192.168.1.2:8000")
         assert everywhere.is_own_host("[fe80::1]:8000")
         assert everywhere.is_own_host(socket.gethostname())
+        assert everywhere.is_own_host("localhost:80")
         assert not everywhere.is_own_host("evil.example")
     with Server("127.0.0.2", 0) as one:
         assert one.is_own_host("127.0.0.2:80")

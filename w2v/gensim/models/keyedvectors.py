@@ -632,6 +632,7 @@ class KeyedVectors(utils.SaveLoad):
     def _from_file(cls, path: PathLike, content: VectorFile) -> Self:
         vectors = cls.__new__(cls)
         KeyedVectors.__init__(vectors, content.vectors.shape[1])  # the constructor of a subclass may require arguments
+        vars(vectors).update(files.unpack(path, USER_ATTRIBUTES, content.tensors))
         dtype = np.float16 if content.vectors.dtype == np.float16 else np.float32
         vectors.vectors = np.asarray(content.vectors, dtype)
         vectors._set_keys(files.words_to_keys(path, content))
@@ -643,7 +644,6 @@ class KeyedVectors(utils.SaveLoad):
             vectors.expandos["count"] = content.counts
         if any(array.shape[:1] != (len(vectors),) for array in vectors.expandos.values()):
             raise W2VError(f"{path}: damaged: its attributes do not fit its keys")
-        vars(vectors).update(files.unpack(path, USER_ATTRIBUTES, content.tensors))
         return vectors
 
     def save_word2vec_format(

@@ -862,12 +862,12 @@ class Word2Vec(HasVectors, utils.SaveLoad):
                 raise W2VError(f"{path}: damaged: its arrays do not fit together")
         model = cls.__new__(cls)
         Word2Vec.__init__(model)  # not cls(): the constructor of a subclass may require arguments
+        vars(model).update(files.unpack(path, USER_ATTRIBUTES, content.tensors))
         model.wv = type(model.wv)._from_file(path, content)
         model.wv.vectors = model.wv.vectors.astype(np.float32, copy=False)
         model.wv.vectors_lockf = arrays.pop(LOCKS, np.ones(1, np.float32))
         vars(model).update(convert(StoredAttributes, settings, f"{path}: its settings"), **arrays)
         model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
-        vars(model).update(files.unpack(path, USER_ATTRIBUTES, content.tensors))
         model.add_lifecycle_event("loaded", fname=str(path))
         return model
 
