@@ -74,6 +74,10 @@ def test_files_with_numbers_beyond_float32_are_refused(tmp_path: Path) -> None:
             w2v.load(tmp_path / name)
 
 
+def write_table(table: Any, path: Path) -> None:
+    (parquet.write_table if path.suffix == ".parquet" else feather.write_feather)(table, str(path))
+
+
 LISTS = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2, 3, 4], pa.float32()), 2)
 
 
@@ -102,8 +106,7 @@ def test_tables_without_words_and_vectors_are_refused(
     tmp_path: Path, columns: dict[str, Any], message: str, extension: str
 ) -> None:
     path = tmp_path / f"m.{extension}"
-    write = parquet.write_table if extension == "parquet" else feather.write_feather
-    write(pa.table(columns), str(path))
+    write_table(pa.table(columns), path)
     assert_refused(path, message)
 
 
@@ -122,8 +125,7 @@ def test_only_needed_columns_of_arrow_are_decompressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extension", ["parquet", "arrow"])
 def test_two_columns_of_counts_are_refused(tmp_path: Path, extension: str) -> None:
     table = pa.table({"word": ["a", "b"], "vector": LISTS, "count": [2, 1]}).append_column("count", pa.array([1, 2]))
-    write = parquet.write_table if extension == "parquet" else feather.write_feather
-    write(table, str(tmp_path / f"m.{extension}"))
+    write_table(table, tmp_path / f"m.{extension}")
     assert_refused(tmp_path / f"m.{extension}", "it has 2 columns named count")
 
 
@@ -132,8 +134,7 @@ def test_missing_counts_are_0(tmp_path: Path, extension: str) -> None:
     """The value under a missing one is undefined: here it would be a negative count."""
     counts = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\1"), pa.py_buffer(np.array([7, -5]).tobytes())])
     assert counts.to_pylist() == [7, None]
-    write = parquet.write_table if extension == "parquet" else feather.write_feather
-    write(pa.table({"word": ["a", "b"], "vector": LISTS, "count": counts}), str(tmp_path / f"m.{extension}"))
+    write_table(pa.table({"word": ["a", "b"], "vector": LISTS, "count": counts}), tmp_path / f"m.{extension}")
     found = w2v.load(tmp_path / f"m.{extension}").counts
     assert found is not None
     assert found.tolist() == [7, 0]

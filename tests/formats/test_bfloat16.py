@@ -20,7 +20,6 @@ from w2v.errors import install_command
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
-from w2v.losses.hierarchical_softmax import build_tree
 from w2v.losses.registry import LOSSES
 from w2v.system import memory
 from w2v.text.corpus import Corpus
@@ -213,6 +212,7 @@ def test_commands_give_the_same_answers_as_for_float32(
                 run_json("analogy", path),
                 run_json("similarity", path, tmp_path / "pairs"),
                 run_json("perplexity", path, tmp_path / "text"),
+                run_json("tree", tmp_path / "text", "--min-count", 1, "--tree", "clustered", "--tree-vectors", path),
                 [info[name] for name in ("norms", "tensors", "output_layer", "most_frequent")],
                 (tmp_path / "m.txt").read_bytes(),
             ]
@@ -224,17 +224,6 @@ def test_rank_is_the_same_as_for_float32(bf16_and_float32: tuple[w2v.Model, w2v.
     found, expected = (effective_rank(model, 20, 20) for model in bf16_and_float32)
     assert found.rank == expected.rank
     np.testing.assert_allclose(found.singular_values, expected.singular_values, rtol=1e-6, atol=1e-6)
-
-
-def test_a_tree_clustered_from_bfloat16_is_the_same(
-    bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path
-) -> None:
-    trees = []
-    for model in bf16_and_float32:
-        model.save(tmp_path / "m.safetensors", force=True)
-        trees.append(build_tree(model.vocabulary, "clustered", tmp_path / "m.safetensors"))
-    np.testing.assert_array_equal(trees[0].parents, trees[1].parents)
-    np.testing.assert_array_equal(trees[0].bits, trees[1].bits)
 
 
 # -- training -------------------------------------------------------------------------------

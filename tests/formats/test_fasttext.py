@@ -139,15 +139,6 @@ def test_output_rows_are_stored_only_with_input_vectors(sample: Path, tmp_path: 
         assert ("outputs" in registry.lost_parts("x.ft.bin", model.to_vector_file())) != has_outputs
 
 
-@pytest.mark.parametrize("model", ["cbow", "skipgram"])
-def test_the_kind_of_a_model_is_kept(tmp_path: Path, model: Any) -> None:
-    lines = [["one", "two", "three", "four"]] * 9
-    w2v.train(lines, model=model, vector_size=3, min_count=1, epochs=1, sample=0).save(tmp_path / "m.ft.bin")
-    content = registry.read(tmp_path / "m.ft.bin")
-    assert content.header.settings
-    assert content.header.settings["model"] == model
-
-
 def test_vectors_without_counts_and_settings_get_counts_of_1_and_the_defaults_of_fasttext(tmp_path: Path) -> None:
     path = tmp_path / "m.ft.bin"
     w2v.KeyedVectors(["a", "b"], [[1, 2], [3, 4]]).save(path)

@@ -169,15 +169,6 @@ def test_only_classifiers_are_quantised(tmp_path: Path) -> None:
     run("convert", tmp_path / "m.bin", tmp_path / "m.ftz", code=2)
 
 
-def test_a_pruned_classifier_learns_no_new_rows(tmp_path: Path) -> None:
-    (tmp_path / "m.bin").write_bytes(FILES["pruned"].data())
-    model = w2v.Classifier.load(tmp_path / "m.bin")
-    further = w2v.train_classifier(["ab c new", "köln"] * 20, ["x", "z"] * 20, continue_from=model, workers=1)
-    assert set(further.features.vocabulary.words) == set(WORDS)
-    np.testing.assert_array_equal(further.features.buckets, model.features.buckets)
-    assert (further.features.pruned, further.quantised) == (True, None)
-
-
 def test_the_rows_of_a_file_are_not_copied(tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(FILES["ova"].data())
     stored = registry.read(tmp_path / "m.bin")
@@ -231,9 +222,12 @@ def test_commands_use_classifiers_of_fasttext(tmp_path: Path) -> None:
 def test_a_classifier_of_fasttext_is_continued_with_its_own_rules(tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(FILES["pruned"].data())
     model = w2v.Classifier.load(tmp_path / "m.bin")
-    further = w2v.train_classifier(["ab c", "köln"] * 20, ["x", "z"] * 20, continue_from=model, epochs=20, workers=1)
+    options: dict[str, Any] = {"epochs": 20, "workers": 1}
+    further = w2v.train_classifier(["ab c new", "köln"] * 20, ["x", "z"] * 20, continue_from=model, **options)
     assert [pairs[0][0] for pairs in further.predict(["ab c", "köln"])] == ["x", "z"]
-    assert further.options.pruned
+    assert set(further.features.vocabulary.words) == set(WORDS)  # a pruned classifier learns no new rows
+    np.testing.assert_array_equal(further.features.buckets, model.features.buckets)
+    assert (further.options.pruned, further.features.pruned, further.quantised) == (True, True, None)
 
 
 @pytest.mark.parametrize(("prefix", "expected"), [("__label__", "__label__"), ("#", "#"), ("__lang__", "__lang__")])

@@ -21,7 +21,6 @@ from w2v.errors import W2VError
 from w2v.formats import fasttext
 from w2v.formats.native import read_native, write_native
 from w2v.losses.hierarchical_softmax import build_tree
-from w2v.losses.tree import Tree
 from w2v.text import decompress
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import checkpoint, checkpoint_folder
@@ -236,17 +235,6 @@ def test_a_large_tree_that_is_not_full_is_refused_before_it_is_built(tmp_path: P
     vocabulary = Vocabulary([f"w{row}" for row in range(600)], np.ones(600, np.int64))
     with pytest.raises(W2VError, match="tree: the tree is not full: codes have more than 1200 prefixes"):
         build_tree(vocabulary, str(tmp_path / "tree"))
-
-
-def test_a_tree_with_too_many_levels_is_refused() -> None:
-    size = 1200
-    # Each inner node has a word and the previous inner node as children; the first has two words. Words come before
-    # inner nodes in both arrays.
-    inner_nodes = np.arange(size, 2 * size - 1)
-    parents = np.concatenate([inner_nodes[:1], inner_nodes, inner_nodes[1:]]).astype(np.int32)
-    bits = np.concatenate([[0], np.ones(size - 1), np.zeros(size - 2)]).astype(np.int8)
-    with pytest.raises(W2VError, match="the tree has 1199 levels: at most 1024 are possible"):
-        Tree.from_tensors({"tree_parents": parents, "tree_bits": bits}, size)
 
 
 LONG, LONG_INVALID = b"w" * 50_000, b"w\xfe" * 50_000  # \xfe is not UTF-8

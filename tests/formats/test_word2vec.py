@@ -250,13 +250,6 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path, data: bytes, mess
     assert_refused(tmp_path / "vectors", re.escape(message), data)
 
 
-def test_invalid_utf8_can_be_replaced_or_ignored(tmp_path: Path) -> None:
-    path = tmp_path / "v.txt"
-    path.write_bytes(b"2 1\na\xff 1\nb\xc3 2\n")
-    assert list(read(path, errors="replace").words) == ["a\ufffd", "b\ufffd"]
-    assert list(read(path, errors="ignore").words) == ["a", "b"]
-
-
 @pytest.mark.parametrize("extension", ["txt.gz", "bin.gz"])
 @pytest.mark.parametrize("ratio", [0, 500])
 def test_compressed_zeros_are_read_back(
@@ -283,16 +276,6 @@ def test_every_compression_is_read(tmp_path: Path, extension: str, pack: Callabl
     (tmp_path / "packed").write_bytes(packed)
     assert_same_content(read(tmp_path / "packed"), written)
     assert_refused(tmp_path / "packed", "truncated", packed[:-30])
-
-
-def test_vectors_in_column_order_are_written_correctly(tmp_path: Path) -> None:
-    values = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
-    written = VectorFile(Words.of(["a", "b", "c"]), values)
-    write(tmp_path / "m.bin", written)
-    assert_same_content(read(tmp_path / "m.bin"), written)
-    values[2, 3] = np.nan
-    with pytest.raises(W2VError, match=r"row 3 \('c'\) holds NaN"):
-        write(tmp_path / "m.bin", written)
 
 
 def test_unreadable_paths_are_named(tmp_path: Path) -> None:

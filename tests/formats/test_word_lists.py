@@ -112,9 +112,3 @@ def test_both_old_files_remain_if_replacing_one_fails(
     assert found.index_to_key == ["a", "b"]
     np.testing.assert_array_equal(found.vectors, [[1, 2], [3, 4]])
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_the_last_line_of_numbers_may_lack_a_newline(tmp_path: Path) -> None:
-    (tmp_path / "m.tsv").write_text("1\t2\n3\t4")
-    (tmp_path / "m.metadata.tsv").write_text("the\nof\n")
-    np.testing.assert_array_equal(w2v.load(tmp_path / "m.tsv").vectors, [[1, 2], [3, 4]])

@@ -57,17 +57,9 @@ ANALOGY_FORMULA: dict[Method, str] = {
 def print_json(result: object) -> None:
     """Print a dictionary or dataclass as one JSON object on one line. Infinity and NaN become null."""
     values = msgspec.to_builtins(result, enc_hook=lambda value: value.tolist())  # the hook is for NumPy's types
+    finite = json.loads(json.dumps(values), parse_constant=lambda _: None)
     # json escapes all characters that could control a terminal, and paths that are not UTF-8.
-    click.echo(json.dumps(_without_infinities(values)))
-
-
-def _without_infinities(value: Any) -> Any:
-    """Return a value of JSON with None for infinity and NaN, which JSON lacks."""
-    if isinstance(value, dict):
-        return {key: _without_infinities(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_infinities(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    click.echo(json.dumps(finite))
 
 
 def print_result(

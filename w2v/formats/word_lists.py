@@ -62,14 +62,6 @@ class WordBuilder:
         self._count += 1
         self._offsets[self._count] = len(self._blob)
 
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def size(self) -> int:
-        """The total length of the words in bytes."""
-        return len(self._blob)
-
     @property
     def words(self) -> Words:
         return Words(np.frombuffer(self._blob, np.uint8), self._offsets[: self._count + 1])
