@@ -402,10 +402,6 @@ def array_part(
             r"a matrix of shape \(67108864, 0\)",
         ),
         (
-            kv(index_to_key=b"](X\x20\xa1\7\0" + b"a" * 500_000 + b"q\0" + b"h\0" * 9 + b"e", vectors=ONE),
-            "so one appears twice",
-        ),
-        (
             kv(index_to_key=b"](U\1aU\1be", vectors=ONE, vocab=b"}(NcX\nY\n)\x81}(U\5indexK\0U\5countK\1ubq\0K\0h\0u"),
             "two words have the row 0",
         ),

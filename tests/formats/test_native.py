@@ -88,7 +88,6 @@ def arrays(data: bytes, *arrays: tuple[object, object, object]) -> bytes:
         (native_bytes(b"{" + b" " * (2 << 20) + b"}"), "at most"),
         (native_bytes(b"{nonsense"), "header is damaged"),
         (native_bytes(b"{" + b'"a":' + b"[" * 100_000), "header is damaged"),
-        (native_bytes(b'{"a": 1, "a": 2}'), "twice"),
         (native_bytes(b"[1, 2]"), "not a vector file"),
         (native_bytes({"__metadata__": {"format": 3}}), "header is damaged"),
         (native_bytes({}), "not a w2v model"),

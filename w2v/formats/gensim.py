@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,8 +171,6 @@ def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     names = next((part.values[name] for name in KEYS if name in part.values), None)
     if not isinstance(names, list) or not all(isinstance(name, str | bytes) or _fits_int64(name) for name in names):
         raise W2VError(f"{path}: its keys are neither words nor integers")
-    if sum(len(name) for name in names if isinstance(name, str | bytes)) > Path(path).stat().st_size:
-        raise W2VError(f"{path}: damaged: its words have more characters than the file, so one appears twice")
     is_integer = np.array([isinstance(name, int) for name in names], bool)
     with translate_errors(str(path), W2VError):
         words = Words.of(str(name) if isinstance(name, int) else name for name in names)
@@ -204,7 +201,7 @@ def _counts_of_gensim_3(path: PathLike, vocabulary: dict[Any, Any], words: Words
         row, count = attributes.get("index"), attributes.get("count")
         if type(row) is not int or type(count) is not int or not 0 <= row < len(words) or not 0 <= count < 1 << 63:
             raise W2VError(f"{path}: damaged: a word has no valid row and count")
-        if counts[row] >= 0:  # this also stops early if one object is shared by a huge number of words
+        if counts[row] >= 0:
             raise W2VError(f"{path}: damaged: two words have the row {row}")
         counts[row] = count
     return np.maximum(counts, 0)

@@ -202,7 +202,7 @@ def _read_header(path: PathLike, file: BinaryIO, foreign: bool) -> tuple[_Tensor
     if length > MAX_HEADER_BYTES:
         raise W2VError(f"{path}: a header of {length} bytes; at most {MAX_HEADER_BYTES} are accepted")
     try:
-        header = json.loads(file.read(length), object_pairs_hook=unique_keys)
+        header = json.loads(file.read(length))
         metadata = header.pop("__metadata__", {})
         if not all(isinstance(value, str) for value in metadata.values()):
             raise ValueError("its metadata holds a value that is not a string")
@@ -248,14 +248,6 @@ def _index_tensors(header: dict[str, Any]) -> tuple[_TensorIndex, int]:
         index[name] = dtype, tuple(shape), begin
         position = end
     return index, position
-
-
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return names and values as a dictionary. Raise ValueError if a name appears twice."""
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        raise ValueError("a name appears twice in it")
-    return entries
 
 
 FORMAT = Format(

@@ -142,10 +142,10 @@ def _read_tokens(path: Path) -> tuple[Words, NDArray[np.int64]]:
     with translate_os_errors(path), open_regular(path) as file:
         content = file.read()
     with translate_errors(f"{path}: damaged", *DAMAGE):
-        model = json.loads(content, object_pairs_hook=native.unique_keys)["model"]
+        model = json.loads(content)["model"]
         vocabulary, unknown = model["vocab"], model.get("unk_token")
         if isinstance(vocabulary, list):  # Unigram tokenizers have a list of [token, log probability]
-            vocabulary = native.unique_keys([(token, number) for number, (token, _) in enumerate(vocabulary)])
+            vocabulary = {token: number for number, (token, _) in enumerate(vocabulary)}
         vocabulary.pop(unknown, None)
         numbers = array("Q", vocabulary.values())  # refuses negative numbers
         return Words.of(vocabulary), np.array(numbers, np.int64)

@@ -19,8 +19,6 @@ from w2v.vectors.keyed import KeyedVectors
 
 TWO_MEANS_ROUNDS = 5
 MAX_CODE_LENGTH = 1024  # bits
-# All codes together have at most MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH · V bits. Huffman codes have about 30 bits.
-MAX_CODE_BITS, MAX_MEAN_CODE_LENGTH = 1 << 22, 64
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,6 @@ class Tree:
                 f"the tree has {depths.max()} levels: at most {MAX_CODE_LENGTH} are possible; choose another tree"
             )
         starts = np.concatenate([[0], np.cumsum(depths[:size])])
-        if starts[-1] > MAX_CODE_BITS + MAX_MEAN_CODE_LENGTH * size:
-            raise W2VError(
-                f"the codes of the tree have {starts[-1] / size:.0f} bits on average: they take too much memory; "
-                "choose another tree"
-            )
         tree = cls(parents, bits, starts, np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int8))
         _tree.fill_paths(parents, bits, tree.starts, tree.nodes, tree.codes)
         return tree
