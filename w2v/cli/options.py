@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -532,31 +533,23 @@ def given_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return chosen
 
 
-def given_by_user(names: Iterable[str]) -> Iterator[str]:
-    """Yield the options and arguments of the command, of these parameters, that the user has given."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name in names and source is not ParameterSource.DEFAULT:
-            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
-            yield name.strip("[].")
-
-
-def refuse_without(option: str, others: Iterable[str]) -> None:
-    """Refuse options that have no effect without another one, which the user has not given; see `refuse_together`."""
-    for name in given_by_user(tuple(others)):
-        raise click.UsageError(f"{name} has no effect without {option}")
-
-
-def refuse_together(option: str, others: Iterable[str]) -> None:
+def refuse_together(option: str, others: Iterable[str], word: str = "with") -> None:
     """Refuse other options and arguments together with an option.
 
     Args:
         option: The option that the user has given, as in the error message.
         others: The names of the parameters of the command that have no effect with it.
+        word: "without" if they have no effect without the option, which the user has not given.
 
     Raises:
         click.UsageError: If the user has given one of them.
     """
-    for name in given_by_user(tuple(others)):
-        raise click.UsageError(f"{name} has no effect with {option}")
+    context, others = click.get_current_context(), tuple(others)
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in others and source is not ParameterSource.DEFAULT:
+            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
+            raise click.UsageError(f"{name.strip('[].')} has no effect {word} {option}")
+
+
+refuse_without = partial(refuse_together, word="without")

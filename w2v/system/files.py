@@ -347,11 +347,18 @@ def reserve_space(file: IO[bytes], size: int) -> None:
     Without it, writing to a memory-mapped file would crash the process when the disk is full.
     """
     if hasattr(os, "posix_fallocate"):  # not on macOS and Windows
-        try:
+        with _ignore_errors(errno.EINVAL, errno.EOPNOTSUPP):  # some file systems cannot reserve space
             os.posix_fallocate(file.fileno(), 0, size)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # some file systems cannot reserve space
-                raise
+
+
+@contextmanager
+def _ignore_errors(*numbers: int) -> Iterator[None]:
+    """Ignore system errors with these numbers."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
 
 
 def _create_exclusively(path: Path, mode: int) -> BinaryIO:
@@ -373,17 +380,11 @@ def sync_folder(folder: Path) -> None:
     """Write the names in a folder to disk, if the system can."""
     if sys.platform == "win32":
         return
-    try:
+    with suppress(PermissionError), ExitStack() as stack:  # the folder may be writable but not readable
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # the folder is writable but not readable
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync folders
-            raise
-    finally:
-        os.close(descriptor)
+        stack.callback(os.close, descriptor)
+        with _ignore_errors(errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync folders
+            os.fsync(descriptor)
 
 
 @contextmanager

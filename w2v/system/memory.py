@@ -25,13 +25,22 @@ else:
 CACHE_LINE = 64  # bytes, which is also the width of the widest vector registers
 
 
-def empty(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Return an uninitialised array that starts on a cache line.
+def empty(
+    shape: tuple[int, ...], dtype: DTypeLike = np.float32, allocate: Callable[..., NDArray[Any]] = np.empty
+) -> NDArray[Any]:
+    """Return an uninitialised array that starts on a cache line. `allocate` returns its bytes.
 
     Raises:
         W2VError: If there is not enough memory.
     """
-    return _allocate_aligned(np.empty, shape, np.dtype(dtype))
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        raw = allocate(size + CACHE_LINE, np.uint8)
+    except (MemoryError, ValueError) as error:  # ValueError: larger than the address space
+        raise W2VError(f"no memory for an array of {size / 1e6:,.0f} MB, shape {shape}") from error
+    start = -raw.ctypes.data % CACHE_LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]:
@@ -42,7 +51,7 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> NDArray[Any]
     Raises:
         W2VError: If there is not enough memory.
     """
-    return _allocate_aligned(np.zeros, shape, np.dtype(dtype))
+    return empty(shape, dtype, np.zeros)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -67,18 +76,6 @@ def aligned_rows(rows: int, columns: int, dtype: DTypeLike = np.float32) -> NDAr
         W2VError: If there is not enough memory.
     """
     return zeros((rows, row_width(columns, dtype)), dtype)
-
-
-def _allocate_aligned(
-    allocate: Callable[[int, type[np.uint8]], NDArray[np.uint8]], shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> NDArray[Any]:
-    size = math.prod(shape) * dtype.itemsize
-    try:
-        raw = allocate(size + CACHE_LINE, np.uint8)
-    except (MemoryError, ValueError) as error:  # ValueError: larger than the address space
-        raise W2VError(f"no memory for an array of {size / 1e6:,.0f} MB, shape {shape}") from error
-    start = -raw.ctypes.data % CACHE_LINE
-    return raw[start : start + size].view(dtype).reshape(shape)
 
 
 class MappedFile(mmap.mmap):
