@@ -90,6 +90,13 @@ def model(sample: Path) -> Path:
 
 
 @pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty folder, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `tune` try few candidates, so that it ends long before its time is up."""
     monkeypatch.setattr("w2v.training.tune.SEEDS", (1,))

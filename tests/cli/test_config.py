@@ -133,21 +133,20 @@ def test_loss_on_the_command_line_overrides_objective_in_the_file(sample: Path, 
     assert settings_with(file, sample, "--hs")["loss"] == "hs"
 
 
-def test_settings_file_runs_no_code(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_file_runs_no_code(sample: Path, here: Path) -> None:
     """An objective in a settings file is imported only if the command line names it, too."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "theirs.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
-    (tmp_path / "run.toml").write_text(f'objective = "m:{"x" * 20_000}"\n')
+    (here / "theirs.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    (here / "run.toml").write_text(f'objective = "m:{"x" * 20_000}"\n')
     assert len(run("train", sample, "--config", "run.toml", code=2).stderr) < 500
-    (tmp_path / "run.toml").write_text('objective = "theirs:Own"\nepochs = 1\nvector_size = 4\n')
+    (here / "run.toml").write_text('objective = "theirs:Own"\nepochs = 1\nvector_size = 4\n')
     command = ["train", sample, "--config", "run.toml", "-o", "m.safetensors"]
     assert run(*command, "--epochs", 2, code=2).stderr == (
         "w2v: run.toml: its objective is theirs:Own, and w2v does not run code that a file names: if you trust that "
         "code, add --objective theirs:Own\n"
     )
-    assert not (tmp_path / "ran").exists()
+    assert not (here / "ran").exists()
     assert "has no attribute 'Own'" in run(*command, "--objective", "theirs:Own", code=2).stderr
-    assert (tmp_path / "ran").exists()
+    assert (here / "ran").exists()
 
 
 def test_pairs_of_numbers_may_be_lists(sample: Path, tmp_path: Path) -> None:

@@ -85,11 +85,9 @@ def test_all_commands_have_help_errors_json_and_quiet(
     short_text: Path,
     model: Path,
     labelled_files: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
 ) -> None:
     """Help has an example, errors name the wrong argument and nothing is written, --json and --quiet work."""
-    monkeypatch.chdir(tmp_path)
     shown = run(command, "--help").stdout
     assert f"\n  w2v {command} " in shown == run(command, "-h").stdout
     assert f"\n  {command} " in run().stdout
@@ -103,7 +101,7 @@ def test_all_commands_have_help_errors_json_and_quiet(
         if f"{{{name}}}" in ARGUMENTS[command]:
             missing = ARGUMENTS[command].format(**inputs | {name: "missing"}).split()
             assert "missing" in run(command, *missing, code=1).stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
     assert isinstance(run_json(command, *arguments), dict)
     if "--quiet" in shown:
         again = ["--force"] if "out" in ARGUMENTS[command] else []
@@ -113,12 +111,11 @@ def test_all_commands_have_help_errors_json_and_quiet(
 # -- train ----------------------------------------------------------------------------------
 
 
-def test_train_writes_model_bin_by_default(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_train_writes_model_bin_by_default(sample: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "LOG_EVERY", math.inf)  # as if training were quick
     Path("text.txt").write_text(sample.read_text("utf-8")[:100_000], "utf-8")
     result = run("train", "text.txt", "--epochs", 2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "text.txt"]
+    assert sorted(path.name for path in here.iterdir()) == ["model.bin", "text.txt"]
     assert len(w2v.load("model.bin")) > 300
     advice, hint = result.stderr.splitlines()
     assert "words, which is not much to learn from" in advice
@@ -258,27 +255,23 @@ def test_malformed_text_is_an_error_by_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["-o", "--save-vocab"])
 def test_file_that_appears_during_the_work_is_not_replaced(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+    sample: Path, here: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     monkeypatch.setattr(outputs, "check", lambda *_: None)  # as if the file appeared after the check
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "mine.txt").write_bytes(b"mine")
+    monkeypatch.setattr(tempfile, "tempdir", str(here / "tmp"))
+    (here / "tmp").mkdir()
+    (here / "mine.txt").write_bytes(b"mine")
     error = run("train", sample, option, "mine.txt", *QUICK, code=1).stderr
-    (saved,) = (tmp_path / "tmp").glob("*/mine.txt")
+    (saved,) = (here / "tmp").glob("*/mine.txt")
     assert f"cannot write mine.txt: {EXISTS}; saved as {saved} instead" in error
-    assert (tmp_path / "mine.txt").read_bytes() == b"mine"
+    assert (here / "mine.txt").read_bytes() == b"mine"
     run("train", sample, "-o", "mine.txt", "--force", *QUICK)
     assert len(w2v.load("mine.txt")) > 2000
 
 
 @pytest.mark.parametrize("corpus", ["*.txt", "texts", "link.txt"])
 @pytest.mark.parametrize("command", ["train {} -o {}", "train {} -o new.bin --save-vocab {}", "vocab {} -o {}"])
-def test_output_cannot_be_a_corpus_file(
-    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, command: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_output_cannot_be_a_corpus_file(sample: Path, here: Path, corpus: str, command: str) -> None:
     Path("texts").mkdir()
     Path("texts/one.txt").write_bytes(sample.read_bytes())
     Path("tiny.txt").hardlink_to("texts/one.txt")
@@ -541,13 +534,12 @@ def test_unknown_names_are_refused_with_similar_or_possible_ones() -> None:
     ],
 )
 def test_wrong_usage_is_refused_before_anything_is_written(
-    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, expected: str, sample: Path, model: Path, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     before = sample.read_bytes()
     error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=2).stderr
     assert expected in error
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
     assert sample.read_bytes() == before
 
 
@@ -589,9 +581,8 @@ def test_options_without_effect_are_refused(command: str, cause: str, others: st
         assert f"w2v: {other.split('=')[0]} has no effect with {cause}; see" in error
 
 
-def test_numbers_are_checked_before_any_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_are_checked_before_any_file_is_read(here: Path) -> None:
     """With the lowest allowed number, the command goes on and finds that its files are missing."""
-    monkeypatch.chdir(tmp_path)
     checked = set()
     for command in cli.COMMANDS:
         kinds = (
@@ -668,9 +659,8 @@ def test_tune_refuses_at_once_a_name_that_its_settings_cannot_have(tmp_path: Pat
     ],
 )
 def test_failing_commands_name_the_cause_and_change_no_file(
-    command: str, expected: str, sample: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, expected: str, sample: Path, model: Path, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for folder in ("folder", "folder.bin"):
         Path(folder).mkdir()
     files = {"empty": b"", "few": b"some words\n", "one": b"word word\n", "old.bin": b"old", "foreign": b"a\nb\n"}
@@ -679,7 +669,7 @@ def test_failing_commands_name_the_cause_and_change_no_file(
         Path(name).write_bytes(content)
     error = run(*(part.format(corpus=sample, model=model) for part in command.split()), code=1).stderr
     assert expected in error
-    assert {path.name for path in tmp_path.iterdir()} == {"folder", "folder.bin", *files}
+    assert {path.name for path in here.iterdir()} == {"folder", "folder.bin", *files}
     assert {name: Path(name).read_bytes() for name in files} == files
 
 
@@ -687,10 +677,7 @@ def test_failing_commands_name_the_cause_and_change_no_file(
     "command",
     ["train", "vocab -o out", "phrases -o out", "tree", "perplexity {}", "tune", "encode {} -o o.npy", "recommend {}"],
 )
-def test_missing_corpus_files_are_named(
-    command: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_missing_corpus_files_are_named(command: str, model: Path, here: Path) -> None:
     Path("other").write_text("a file")
     arguments = command.format(model).split()
     for name in ("nofile", "no file", "das ist übel"):
@@ -698,8 +685,7 @@ def test_missing_corpus_files_are_named(
     assert run(*arguments, "", code=1).stderr == "w2v: the path of a corpus is empty\n"
 
 
-def test_file_named_dash_is_not_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_file_named_dash_is_not_standard_input(here: Path) -> None:
     Path("-").write_text("a b\n")
     run("vocab", "./-", "--min-count", 1, "-o", "words", stdin="c d\n")
     assert Path("words").read_text() == "</s> 1\na 1\nb 1\n"

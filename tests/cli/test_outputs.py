@@ -340,17 +340,14 @@ def test_model_of_several_files_can_replace_itself(models: Path, monkeypatch: py
         "tune run.tune.json -o run.bin",
     ],
 )
-def test_output_cannot_be_an_input_or_another_output(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    w2v.train([["a", "b", "c"]] * 40, vector_size=3, epochs=1, sample=0, workers=1).save(tmp_path / "old.safetensors")
+def test_output_cannot_be_an_input_or_another_output(command: str, here: Path) -> None:
+    w2v.train([["a", "b", "c"]] * 40, vector_size=3, epochs=1, sample=0, workers=1).save(here / "old.safetensors")
     w2v.load("old.safetensors").save("old.bin")
     for stem in "text", "list":
         for extension in "", ".bin", ".npy", ".svg", ".html":
             Path(stem + extension).write_text("b\n")
     for name in "run.toml", "run.tune.json":
         Path(name).write_text("")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    before = {path: path.read_bytes() for path in here.iterdir()}
     assert " is named twice: choose another file for the output" in run(*command.split(), "--force", code=2).stderr
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path: path.read_bytes() for path in here.iterdir()} == before

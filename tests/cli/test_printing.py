@@ -89,12 +89,11 @@ differences are over the items that both models score
 """
 
 
-@pytest.mark.parametrize(
-    ("show", "expected"),
-    [
-        pytest.param(
-            lambda: printing.print_analogies(ANALOGIES),
-            """\
+# By result: a function that prints it, and the text.
+SHOWN: dict[str, tuple[Callable[[], None], str]] = {
+    "analogies": (
+        lambda: printing.print_analogies(ANALOGIES),
+        """\
 section    accuracy  correct  answered  questions
 capitals      37.5%      150       400       2000
 family         4.2%       50      1200       1200
@@ -105,96 +104,86 @@ answered 50.0% of the questions; the others contain words outside the 30,000 mos
 3CosAdd: cos(x, b) - cos(x, a) + cos(x, c)
 skipped 3 malformed lines: the first is line 7
 """,
-            id="analogies",
+    ),
+    "all analogies by 3CosMul": (
+        lambda: printing.print_analogies(
+            replace(ANALOGIES, sections=[], answered=3200, malformed=0, syntactic=0.75, method="mul")
         ),
-        pytest.param(
-            lambda: printing.print_analogies(
-                replace(ANALOGIES, sections=[], answered=3200, malformed=0, syntactic=0.75, method="mul")
-            ),
-            """\
+        """\
 section    accuracy  correct  answered  questions
 semantic      25.0%
 syntactic     75.0%
 all           12.5%        0      3200       3200
 answered 100.0% of the questions; 3CosMul: cos(x, b) * cos(x, c) / cos(x, a), cosines shifted to 0..1
 """,
-            id="all analogies by 3CosMul",
-        ),
-        pytest.param(
-            lambda: printing.print_analogies(replace(ANALOGIES, sections=[], accuracy=None, answered=0)),
-            f"""\
+    ),
+    "no analogies": (
+        lambda: printing.print_analogies(replace(ANALOGIES, sections=[], accuracy=None, answered=0)),
+        f"""\
 section    accuracy  correct  answered  questions
 semantic      25.0%
 syntactic         -
 all               -        0         0       3200
 no question has only words of the model: {OTHER_SETS}
 """,
-            id="no analogies",
-        ),
-        pytest.param(
-            lambda: printing.print_word_pairs(PAIRS, verbose=True),
-            """\
+    ),
+    "pairs, verbose": (
+        lambda: printing.print_word_pairs(PAIRS, verbose=True),
+        """\
 Spearman  -0.1250
 Pearson   0.2500
 found 1,000 of 4,000 pairs (25.0%)
 not in the vocabulary: of, the
 skipped 1 malformed line: line 9
 """,
-            id="pairs, verbose",
-        ),
-        pytest.param(
-            lambda: printing.print_word_pairs(
-                replace(PAIRS, pearson=None, found=0, known=0, malformed=0), verbose=False
-            ),
-            f"""\
+    ),
+    "no pairs": (
+        lambda: printing.print_word_pairs(replace(PAIRS, pearson=None, found=0, known=0, malformed=0), verbose=False),
+        f"""\
 Spearman  -0.1250
 Pearson   -
 found 0 of 4,000 pairs (0.0%)
 no pair has both words in the model: {OTHER_SETS}
 not in the vocabulary: 2 words (--verbose: which)
 """,
-            id="no pairs",
-        ),
-        pytest.param(
-            lambda: printing.print_word_pairs(replace(PAIRS, unknown=[], malformed=0, known=900), verbose=True),
-            """\
+    ),
+    "pairs of unknown words": (
+        lambda: printing.print_word_pairs(replace(PAIRS, unknown=[], malformed=0, known=900), verbose=True),
+        """\
 Spearman  -0.1250
 Pearson   0.2500
 found 1,000 of 4,000 pairs (25.0%)
 only the 900 pairs of words in the vocabulary: Spearman -0.1250
 """,
-            id="pairs of unknown words",
-        ),
-        pytest.param(
-            lambda: printing.print_evaluation(["one", "two"], EVALUATION),
-            f"""\
+    ),
+    "evaluation": (
+        lambda: printing.print_evaluation(["one", "two"], EVALUATION),
+        f"""\
 {EVALUATION_TABLE}\
 text                          gaps  0.250 [0.125, 0.500]                     -
                             scored        1,000 of 2,000            0 of 2,000
 gaps: how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5
 {EVALUATION_NOTES}""",
-            id="evaluation",
-        ),
-        pytest.param(
-            lambda: printing.print_evaluation(["one"], [EvaluationResult("q", "accuracy", SCORES[:1])]),
-            """\
+    ),
+    "evaluation of one model": (
+        lambda: printing.print_evaluation(["one"], [EvaluationResult("q", "accuracy", SCORES[:1])]),
+        """\
 set   measure                   one
 q    accuracy  0.250 [0.125, 0.500]
        scored        1,000 of 2,000
 95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap
 """,
-            id="evaluation of one model",
+    ),
+    "evaluation of models that lack words": (
+        lambda: printing.print_evaluation(
+            ["one", "two"],
+            [
+                EvaluationResult("q", "accuracy", [SCORES[0], UNSCORED]),
+                EvaluationResult("p", "spearman", [SCORES[0], UNSCORED]),
+                EvaluationResult("words", "rare neighbours", [UNSCORED, SCORES[0]]),
+            ],
         ),
-        pytest.param(
-            lambda: printing.print_evaluation(
-                ["one", "two"],
-                [
-                    EvaluationResult("q", "accuracy", [SCORES[0], UNSCORED]),
-                    EvaluationResult("p", "spearman", [SCORES[0], UNSCORED]),
-                    EvaluationResult("words", "rare neighbours", [UNSCORED, SCORES[0]]),
-                ],
-            ),
-            f"""\
+        f"""\
 set            measure                   one                   two
 q             accuracy  0.250 [0.125, 0.500]                     -
                 scored        1,000 of 2,000              0 of 500
@@ -205,33 +194,30 @@ words  rare neighbours                     -  0.250 [0.125, 0.500]
 one has no counts of its words, or no rare words, so rare neighbours cannot be counted
 every item of q and p has a word that two lacks: {OTHER_SETS}
 {EVALUATION_NOTES}""",
-            id="evaluation of models that lack words",
-        ),
-        pytest.param(
-            lambda: printing.print_comparison(["one", "two"], replace(COMPARISON, results=EVALUATION[2:])),
-            """\
+    ),
+    "comparison without scores": (
+        lambda: printing.print_comparison(["one", "two"], replace(COMPARISON, results=EVALUATION[2:])),
+        """\
 1,234 words in both models, 1 only in one, 2,345 only in two
 frequency rank  words compared  same among the 10 nearest
 1-100                       90                      50.0%
 101-1,234                1,000                      25.0%
 not compared, because a model lacks the words: text, gaps
 """,
-            id="comparison without scores",
-        ),
-        pytest.param(
-            lambda: printing.print_comparison(["one", "two"], COMPARISON),
-            f"""\
+    ),
+    "comparison": (
+        lambda: printing.print_comparison(["one", "two"], COMPARISON),
+        f"""\
 1,234 words in both models, 1 only in one, 2,345 only in two
 frequency rank  words compared  same among the 10 nearest
 1-100                       90                      50.0%
 101-1,234                1,000                      25.0%
 {EVALUATION_TABLE}{EVALUATION_NOTES}not compared, because a model lacks the words: text, gaps
 """,
-            id="comparison",
-        ),
-        pytest.param(
-            lambda: printing.print_rank(RANK),
-            """\
+    ),
+    "rank": (
+        lambda: printing.print_rank(RANK),
+        """\
 rank                         7 of 1,200
 highest rank with this loss  8
 matrix                       1,200 contexts, 1 word
@@ -250,11 +236,10 @@ singular value
 500                 2
 1000                1
 """,
-            id="rank",
-        ),
-        pytest.param(
-            lambda: printing.print_rank(replace(RANK, rank=2, max_rank=None, singular_values=[4.0, 3.0])),
-            """\
+    ),
+    "rank without a limit": (
+        lambda: printing.print_rank(replace(RANK, rank=2, max_rank=None, singular_values=[4.0, 3.0])),
+        """\
 rank                         2 of 2
 highest rank with this loss  none
 matrix                       1,200 contexts, 1 word
@@ -262,11 +247,10 @@ singular value
 1               4
 2               3
 """,
-            id="rank without a limit",
-        ),
-        pytest.param(
-            lambda: printing.print_perplexity(PERPLEXITY),
-            """\
+    ),
+    "perplexity": (
+        lambda: printing.print_perplexity(PERPLEXITY),
+        """\
 perplexity             1,234.57, 10.2698 bits a prediction
 unigram perplexity     2,345.68, from word frequencies only
 perplexity as trained  3,456.79, with subsampling
@@ -275,11 +259,10 @@ skipped                1,000 words not in the vocabulary
 perplexities are comparable only between models of the same vocabulary: 25.0% of the words are skipped, and a model \
 with more words has to predict some of them
 """,
-            id="perplexity",
-        ),
-        pytest.param(
-            lambda: printing.print_perplexity(replace(PERPLEXITY, perplexity=2000.01, skipped=0)),
-            """\
+    ),
+    "perplexity of a bad model": (
+        lambda: printing.print_perplexity(replace(PERPLEXITY, perplexity=2000.01, skipped=0)),
+        """\
 perplexity             2,000.01, 10.2698 bits a prediction
 unigram perplexity     2,345.68, from word frequencies only
 perplexity as trained  3,456.79, with subsampling
@@ -288,11 +271,10 @@ skipped                0 words not in the vocabulary
 worse than a guess among all words: the model is too sure of its predictions. It has learnt too long from too little \
 text, or this text is of another kind. Its vectors may still be good: w2v evaluate --held-out tests them
 """,
-            id="perplexity of a bad model",
-        ),
-        pytest.param(
-            lambda: printing.print_code_lengths(CODES),
-            """\
+    ),
+    "code lengths": (
+        lambda: printing.print_code_lengths(CODES),
+        """\
 2,000 words, 30,000 tokens, entropy 1.234 bits
 tree      expected bits  longest code  fewer rows than softmax
 balanced         11.000            12                1,234.6 ×
@@ -302,54 +284,50 @@ king: 1 time, 3.500 bits
 balanced  4  0101
 huffman   2  11
 """,
-            id="code lengths",
-        ),
-        pytest.param(
-            lambda: printing.print_training(METRICS | {"pruned": 1}),
-            """\
+    ),
+    "training": (
+        lambda: printing.print_training(METRICS | {"pruned": 1}),
+        """\
 output    new.bin: 1,234 words, 1 value each, in 12.3 s with 2,346 MB
 trained   10,000 words at 1.23 M words/s, loss 2.5 in the last epoch
 settings  model cbow, loss ns, window 8, epochs 2; all: --verbose
 pruned    1 rare word dropped, because of --max-types
 """,
-            id="training",
-        ),
-        pytest.param(
-            lambda: printing.print_training(METRICS | {"views": VIEWS}),
-            """\
+    ),
+    "training of two views": (
+        lambda: printing.print_training(METRICS | {"views": VIEWS}),
+        """\
 output    new.bin: 1,234 words, 1 value each, in 12.3 s with 2,346 MB
 trained   10,000 words at 1.23 M words/s, loss 1.5 and 4 in the last epoch
 settings  model cbow, loss ns, window 8, epochs 2; all: --verbose
 """,
-            id="training of two views",
+    ),
+    "neighbours": (
+        lambda: printing.print_neighbours(
+            "cos(x, a)",
+            [{"word": "b", "score": 0.25, "count": 1234}, {"word": "cc", "score": -0.5, "count": 1}],
+            {"a": [0.1234567, 2]},
         ),
-        pytest.param(
-            lambda: printing.print_neighbours(
-                "cos(x, a)",
-                [{"word": "b", "score": 0.25, "count": 1234}, {"word": "cc", "score": -0.5, "count": 1}],
-                {"a": [0.1234567, 2]},
-            ),
-            """\
+        """\
 cos(x, a)
 b   0.2500   1,234 times
 cc  -0.5000  1 time
 a: 0.123457 2
 """,
-            id="neighbours",
-        ),
-        pytest.param(
-            lambda: printing.print_conversion({"output": "new.bin", "lost": ["counts", "metrics"], "empty": []}),
-            """\
+    ),
+    "conversion": (
+        lambda: printing.print_conversion({"output": "new.bin", "lost": ["counts", "metrics"], "empty": []}),
+        """\
 output  new.bin
 lost    counts, metrics
 """,
-            id="conversion",
-        ),
-    ],
-)
-def test_results_are_printed_for_readers(
-    show: Callable[[], None], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_results_are_printed_for_readers(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show, expected = SHOWN[name]
     show()
     assert capsys.readouterr().out == expected
 

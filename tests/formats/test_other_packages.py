@@ -89,11 +89,3 @@ def test_a_format_of_another_package_cannot_replace_one_of_w2v(
         w2v.KeyedVectors(["a"], np.ones((1, 2))).save(tmp_path / name)
     assert registry.detect_format(tmp_path / "m.my.bin").name == "word2vec binary"
     assert registry.detect_format(tmp_path / "m.safetensors").name == "native"
-
-
-def test_own_formats_are_asked_in_a_fixed_order() -> None:
-    assert [each.name for each in registry.own_formats()] == [
-        *("native", "fasttext", "fasttext quantized", "gensim", "arrow", "sqlite", "numpy", "projector"),
-        *("static embeddings", "spacy"),
-        *("spark", "word2vec binary", "glove", "word2vec text"),
-    ]

@@ -117,7 +117,6 @@ def remove_data(folder: Path) -> None:
     shutil.rmtree(folder / "data")
 
 
-SHORT = pa.table({"word": ["x"], "vector": pa.array([[1.0]], pa.list_(pa.float32()))})
 OLD = pa.table({"wordIndex": [1], "wordVectors": [[1.0]]})
 
 
@@ -127,8 +126,6 @@ OLD = pa.table({"wordIndex": [1], "wordVectors": [[1.0]]})
         (cut, r"part-00001-c0ff-c000\.snappy\.parquet: damaged: "),
         (replace_part(rows(0, 1)), "m: the word 'the' appears twice, in rows 1 and 3"),
         (replace_part(OLD), r"m: damaged: part-00001-\S+ has other columns than part-00000-\S+$"),
-        (replace_part(SHORT), "m: a vector after row 2 does not have 3 values"),
-        (replace_part(rows(2, 3).set_column(0, "word", pa.nulls(1, pa.string()))), "a word is missing after row 2"),
         (add_folder, "part-00002: it is a folder"),
         (remove_data, "m: damaged: its folder data has no part files"),
     ],
@@ -137,11 +134,6 @@ def test_damaged_folders_are_refused(tmp_path: Path, change: Callable[[Path], No
     write_model(tmp_path / "m", [rows(0, 2), rows(2, 4)])
     change(tmp_path / "m")
     assert_refused(tmp_path / "m", message)
-
-
-def test_tables_of_spark_before_2_2_are_refused(tmp_path: Path) -> None:
-    write_model(tmp_path / "m", [OLD])
-    assert_refused(tmp_path / "m", "m: its columns are wordIndex, wordVectors: expected word and vector")
 
 
 def test_a_folder_of_other_things_is_not_taken_for_a_model(tmp_path: Path) -> None:

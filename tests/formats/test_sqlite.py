@@ -194,18 +194,6 @@ def test_reading_a_closed_database_leaves_no_files(database_path: Path, mode: st
     assert file_names(database_path.parent) == files
 
 
-def test_reading_a_write_ahead_log_without_an_index_leaves_an_index(changed: Path) -> None:
-    """Another program may already use it. The next program that closes the database removes it: see docs/formats.md."""
-    if not changed.with_name("m.db-wal").exists():
-        pytest.skip("the changes are in a journal")
-    changed.with_name("m.db-shm").unlink()
-    np.testing.assert_array_equal(w2v.load(changed).vectors, 2 * ONES)
-    assert file_names(changed.parent) == ["m.db", "m.db-shm", "m.db-wal"]
-    with closing(sqlite3.connect(changed)) as connection:
-        connection.execute("select * from words").fetchall()
-    assert file_names(changed.parent) == ["m.db"]
-
-
 @pytest.mark.parametrize("without", [1, 3])
 def test_counts_are_unknown_if_one_is_missing(database_path: Path, without: int) -> None:
     with closing(sqlite3.connect(database_path, isolation_level=None)) as other:

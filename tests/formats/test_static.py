@@ -10,7 +10,6 @@ from safetensors.numpy import load_file, save_file
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.formats import static
 from w2v.formats.header import ModelHeader
 from w2v.text.normalise import TextOptions
 
@@ -120,12 +119,3 @@ def test_tokens_may_have_quotes_and_backslashes(tmp_path: Path) -> None:
     words = ['"', "\\", '\\"', '\\\\"\\', "\\u0061", "a"]
     w2v.KeyedVectors(words, np.eye(6)).save(tmp_path / "m.model2vec")
     assert w2v.load(tmp_path / "m.model2vec").index_to_key == words
-
-
-def test_nothing_is_left_if_writing_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors
-) -> None:
-    monkeypatch.setattr(static, "_model_card", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        vectors.save(tmp_path / "m.model2vec")
-    assert not list(tmp_path.iterdir())

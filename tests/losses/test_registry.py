@@ -176,11 +176,10 @@ def test_compiled_functions_read_the_option_of_the_documented_loss(sample: Path)
     assert large.metrics["loss"][0] > none.metrics["loss"][0] + 1
 
 
-def test_a_users_loss_is_found_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_loss_is_found_in_the_working_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing else is imported from there: the search path is restored, also after an error."""
-    (tmp_path / "loss_of_a_user.py").write_text("import w2v\n\nclass Mine(w2v.Loss): ...\n\nclass Other: ...\n")
-    (tmp_path / "broken_loss.py").write_text("1 / 0\n")
-    monkeypatch.chdir(tmp_path)
+    (here / "loss_of_a_user.py").write_text("import w2v\n\nclass Mine(w2v.Loss): ...\n\nclass Other: ...\n")
+    (here / "broken_loss.py").write_text("1 / 0\n")
     monkeypatch.setattr(registry, "_own_losses", {})
     before = list(sys.path)
     loss = registry.find("loss_of_a_user:Mine")
