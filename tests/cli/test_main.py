@@ -691,18 +691,6 @@ def test_file_named_dash_is_not_standard_input(here: Path) -> None:
     assert Path("words").read_text() == "</s> 1\na 1\nb 1\n"
 
 
-def binary_rows(*rows: tuple[bytes, list[float]]) -> bytes:
-    """Return words and their vectors as rows of a word2vec binary file."""
-    return b"".join(word + b" " + np.array(values, "<f4").tobytes() + b"\n" for word, values in rows)
-
-
-def test_errors_option_reads_words_that_are_not_utf8(tmp_path: Path) -> None:
-    file = tmp_path / "m.bin"
-    file.write_bytes(b"2 2\n" + binary_rows((b"a", [1, 2]), (b"caf\xe9", [3, 4])))
-    assert run_json("query", file, "a", "--errors", "replace")["found"][0]["word"] == "caf\ufffd"
-    assert "caf\\ufffd" not in run("query", file, "a", "--errors", "replace").stdout
-
-
 def test_settings_of_a_model_that_are_damaged_or_newer_are_refused(tmp_path: Path) -> None:
     """Settings that are not JSON are tested in tests/formats/test_header.py."""
     unknown = f"w2v {w2v.__version__} does not know 'red': use the version that wrote it"

@@ -228,7 +228,8 @@ class ProgressPrinter:
             return
         if not self._shown and sys.stderr.isatty():
             self._bars = self._exit.enter_context(_new_bars())
-        phase, now, values = progress.phase, time.monotonic(), values_of(progress)
+        phase, done, total, now = progress.phase, progress.done, progress.total, time.monotonic()
+        values = [f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}", *formatted_values(progress)]
         memory = [] if progress.memory is None else [f"needs about {progress.memory / 1e6:,.0f} MB"]
         is_due = now - self._shown.setdefault(phase, now) >= (REDRAW_EVERY if self._bars else LOG_EVERY)
         if is_due:
@@ -237,7 +238,7 @@ class ProgressPrinter:
             if is_due:
                 say(f"{time.strftime('%H:%M:%S')} {phase}: {', '.join([*values, *memory])}")
             return
-        state: dict[str, Any] = {"completed": progress.done, "total": progress.total, "values": ", ".join(values)}
+        state: dict[str, Any] = {"completed": done, "total": total, "values": ", ".join(values)}
         if phase in self._tasks:
             self._bars.update(self._tasks[phase], refresh=is_due, **state)
             return
@@ -263,9 +264,3 @@ def _new_bars() -> Bars:
         redirect_stdout=sys.stdout.isatty(),  # text printed to the same terminal goes above the bars
         expand=True,
     )
-
-
-def values_of(progress: Progress) -> list[str]:
-    """Return the values of a progress report as text, the most important first."""
-    done, total = progress.done, progress.total
-    return [f"{done / total:.0%}" if total else f"{quantity(done)} {progress.unit}", *formatted_values(progress)]

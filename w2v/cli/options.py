@@ -38,7 +38,6 @@ from w2v.text.encodings import USUAL
 from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelOptions
 from w2v.text.long_table import LongTable
-from w2v.text.phrases import PhraseOptions
 from w2v.training.config import LABEL_SETTINGS, MODEL_SUFFIX
 from w2v.vectors.query import Method
 
@@ -423,8 +422,6 @@ LABELLED = composed(
     option_for(LabelOptions, "labels"),
 )
 WALKS = options_for(WalkOptions)
-COMMON_WALKS = options_for(WalkOptions, common=True)
-PHRASES = options_for(PhraseOptions)
 CORPUS = click.argument("corpus", nargs=-1, required=True, type=click.Path())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -24,8 +25,6 @@ from w2v.text.subwords import MAX_BUCKETS, MAX_LENGTH, Integers, Ngrams, Subword
 from w2v.text.words import Words
 
 SIGNATURE = PICKLE + rb"(?s:.{0,40}?)gensim\.models\."
-DTYPES = {f"{kind}{size}" for kind in "fiu" for size in (1, 2, 4, 8)} - {"f1"}
-ORDERS = {"<", ">", "|", "="}
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
 OUTPUT_LAYERS = ("syn1", "syn1neg")
@@ -169,16 +168,12 @@ def _scalar_attributes(parts: Iterable[_Part]) -> dict[str, Any]:
 def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     """Read the keys as words, and a mask, bool (V,), of the integer keys."""
     names = next((part.values[name] for name in KEYS if name in part.values), None)
-    if not isinstance(names, list) or not all(isinstance(name, str | bytes) or _fits_int64(name) for name in names):
+    if not isinstance(names, list) or not all(type(name) in (str, bytes, int) for name in names):
         raise W2VError(f"{path}: its keys are neither words nor integers")
     is_integer = np.array([isinstance(name, int) for name in names], bool)
-    with translate_errors(str(path), W2VError):
+    with translate_errors(str(path), W2VError, ValueError):  # ValueError: a number of thousands of digits
         words = Words.of(str(name) if isinstance(name, int) else name for name in names)
     return words, is_integer
-
-
-def _fits_int64(key: Any) -> bool:
-    return type(key) is int and -(1 << 63) <= key < 1 << 63
 
 
 def _counts_of_gensim_4(path: PathLike, part: _Part, words: Words) -> NDArray[np.int64] | None:
@@ -348,7 +343,7 @@ def _read_dtype(value: Any) -> np.dtype[Any]:
         raise ValueError("not a type")
     code = _as_text(value.arguments[0])
     order = _as_text(value.state[1]) if value.state else "="
-    if code not in DTYPES or order not in ORDERS:
+    if not re.fullmatch(r"[<>|=][fiu][1248]", order + code):
         raise ValueError(f"type {code[:60]!r}")
     return np.dtype(order + code)
 

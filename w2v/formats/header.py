@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from w2v.errors import W2VError
 from w2v.system.schema import Count, convert, decode, encode
@@ -34,16 +34,14 @@ class GensimObject:
     attributes: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _PhraseMetrics:
+class _PhraseMetrics(TypedDict):
     delimiter: str
 
 
-@dataclass(frozen=True)
-class _Metrics:
+class _Metrics(TypedDict, total=False):
     """The part of the metrics that w2v itself uses after loading."""
 
-    phrases: _PhraseMetrics | None = None
+    phrases: _PhraseMetrics | None
 
 
 @dataclass(frozen=True)

@@ -53,20 +53,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         W2VError: If pyarrow is missing, or if the folder cannot be written or exists.
     """
     pa = arrow.import_pyarrow(path, NEED)
-    with atomic_folder(path) as folder:
-        for name in (METADATA, DATA):
-            (folder / name).mkdir()
-        _write_tables(folder / DATA, pa, content, Meter(progress, "save"))
-        with atomic_write(folder / METADATA / "part-00000") as file:
-            file.write(json.dumps(_metadata(content)).encode() + b"\n")
-        for name in (METADATA, DATA):
-            with atomic_write(folder / name / SUCCESS):
-                pass
-        sync_folder(folder)
-
-
-def _metadata(content: VectorFile) -> dict[str, Any]:
-    return {
+    metadata = {
         "class": CLASS,
         "timestamp": time.time_ns() // 1_000_000,
         "sparkVersion": VERSION,
@@ -74,6 +61,16 @@ def _metadata(content: VectorFile) -> dict[str, Any]:
         "paramMap": {"vectorSize": content.vectors.shape[1]},
         "defaultParamMap": {},
     }
+    with atomic_folder(path) as folder:
+        for name in (METADATA, DATA):
+            (folder / name).mkdir()
+        _write_tables(folder / DATA, pa, content, Meter(progress, "save"))
+        with atomic_write(folder / METADATA / "part-00000") as file:
+            file.write(json.dumps(metadata).encode() + b"\n")
+        for name in (METADATA, DATA):
+            with atomic_write(folder / name / SUCCESS):
+                pass
+        sync_folder(folder)
 
 
 def _write_tables(folder: Path, pa: Any, content: VectorFile, meter: Meter) -> None:
@@ -130,10 +127,7 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
 
 def _part_files(folder: Path) -> list[Path]:
     """Return the files in a folder that Spark reads, in their order. It ignores names that begin with "_" or "."."""
-    try:
-        return sorted(each for each in folder.iterdir() if not each.name.startswith(("_", ".")))
-    except OSError:  # there is no such folder
-        return []
+    return sorted(folder.glob("[!_.]*"))
 
 
 def _check_class(path: Path) -> None:

@@ -34,13 +34,13 @@ from w2v.system.files import SQLITE, PathLike, atomic_write, destination, sync_f
 BLOCK_ROWS = 1 << 12
 TIMEOUT = 5.0  # seconds that SQLite waits for other programs
 JOURNAL_SUFFIXES = ("-wal", "-shm", "-journal")  # suffixes of the files with changes that are not yet in the database
-MESSAGE_BUSY = "another program is changing it: try again later"
-MESSAGE_CANTOPEN = (
-    "SQLite cannot open it or the files with its changes: to read a write-ahead log, the folder must be writable"
-)
-MESSAGE_READONLY = (
-    "a change was interrupted: open the database with sqlite3, for instance, to undo the change, and try again"
-)
+MESSAGES = {  # by the name of SQLite's error
+    "SQLITE_BUSY": "another program is changing it: try again later",
+    "SQLITE_CANTOPEN": "SQLite cannot open it or the files with its changes: to read a write-ahead log, the folder "
+    "must be writable",
+    "SQLITE_READONLY": "a change was interrupted: open the database with sqlite3, for instance, to undo the change, "
+    "and try again",
+}
 WORDS_TABLE = "create table words (id integer primary key, word text not null unique, count integer)"
 PLAIN_TABLE = "create table vectors (id integer primary key, vector blob not null)"
 VIRTUAL_TABLE = (
@@ -116,7 +116,7 @@ def _checkpoint(path: PathLike, target: Path) -> None:
         except sqlite3.DatabaseError as error:
             is_busy = _error_code(error) == "SQLITE_BUSY"
     if is_busy:
-        raise W2VError(f"cannot write {path}: {MESSAGE_BUSY}")
+        raise W2VError(f"cannot write {path}: {MESSAGES['SQLITE_BUSY']}")
 
 
 def _error_code(error: Exception) -> str:
@@ -234,12 +234,7 @@ def _translate_sqlite_errors(path: PathLike, where: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:  # UnicodeDecodeError: SQLite's message is not UTF-8
-        messages = {
-            "SQLITE_BUSY": MESSAGE_BUSY,
-            "SQLITE_READONLY": MESSAGE_READONLY,
-            "SQLITE_CANTOPEN": MESSAGE_CANTOPEN,
-        }
-        message = messages.get(_error_code(error))
+        message = MESSAGES.get(_error_code(error))
         raise W2VError(f"{path}: {message}" if message else f"{where}: {one_line(error)}") from error
 
 

@@ -62,7 +62,7 @@ def vocab(corpus: tuple[str, ...], output: Path, force: bool, progress: Report, 
 @options.file_option(
     "-o", "--output", help="Text file to write: one sentence per line, with the words of phrases joined."
 )
-@options.PHRASES
+@options.options_for(PhraseOptions)
 @click.option(
     "--connectors",
     metavar="english|FILE",
@@ -139,7 +139,7 @@ def phrases(
 @click.command(cls=options.ResultCommand)
 @click.argument("graphs", nargs=-1, required=True, type=click.Path(), metavar="GRAPH...")
 @options.file_option("-o", "--output", required=True, help="Text file to write: one walk per line.")
-@options.COMMON_WALKS
+@options.options_for(WalkOptions, common=True)
 @options.number_option(
     "--seed", default=1, help="Seed of the random numbers. The walks do not depend on the number of threads."
 )
