@@ -62,6 +62,12 @@ def test_objects_become_their_class_names_and_attributes(tmp_path: Path) -> None
     assert (issubclass(function, PickledObject), function.name) == (True, "other.function")
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_sets_become_lists(tmp_path: Path, kind: Any) -> None:
+    (tmp_path / "p").write_bytes(pickle.dumps([kind(), kind("a")], 4))
+    assert pickles.read(tmp_path / "p") == [[], ["a"]]
+
+
 def test_calls_are_described_even_if_their_module_does_not_exist(tmp_path: Path) -> None:
     nested = {"a": {1: [W2VError("said")]}, "b": Path}
     (tmp_path / "p").write_bytes(pickle.dumps(nested, 2).replace(b"w2v.errors", b"no.such.one"))
@@ -109,7 +115,9 @@ def test_damaged_pickles_are_refused(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opcode", [b"]", b"(", b"}", b"]q\0", b"N", b"K\0\x85", b"h\0", b"M\xff\xff", b"\x8c\1a"])
+@pytest.mark.parametrize(
+    "opcode", [b"]", b"\x8f", b"c\n\n", b"(", b"}", b"]q\0", b"N", b"K\0\x85", b"h\0", b"M\xff\xff", b"\x8c\1a"]
+)
 def test_memory_of_many_opcodes_is_bounded(tmp_path: Path, opcode: bytes) -> None:
     found = []
     for size in 100_000, 400_000:

@@ -20,7 +20,6 @@ from w2v.losses.loss import Loss, by_tensor_name
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.losses.sampling import NegativeSampling
 from w2v.losses.worker import new_worker
-from w2v.options import checked_value
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
@@ -313,12 +312,6 @@ def test_a_users_loss_can_inherit_the_options_of_a_built_in_loss(sample: Path) -
     loss.options_class = PAGE_CODE["MarginOptions"]
     with pytest.raises(w2v.SettingsError, match="its options_class MarginOptions does not belong to a built-in loss"):
         loss.prepared(vocabulary, settings)
-
-
-def test_the_option_of_the_documented_loss_is_checked() -> None:
-    assert PAGE_CODE["MarginOptions"](margin=2).margin == 2
-    with pytest.raises(w2v.SettingsError, match=r"^margin -1: it must be a number, 0 or more$"):
-        checked_value(PAGE_CODE["MarginOptions"], "margin", -1)
 
 
 @pytest.mark.usefixtures("new_losses")

@@ -93,7 +93,8 @@ def read(path: PathLike, progress: Report | None = None) -> Any:
     an exponentially large value.
 
     Returns:
-        Plain values as Python reads them, subclasses of PickledObject for classes and functions, and their instances.
+        Plain values as Python reads them, except that sets are lists; subclasses of PickledObject for classes and
+        functions; and their instances.
 
     Raises:
         W2VError: If the file cannot be read or is damaged.
@@ -126,10 +127,13 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
     def __init__(self, data: MappedFile, meter: Meter) -> None:
         super().__init__(data, encoding="bytes")
         self.memo, self.data, self.meter = _Memo(), data, meter
+        self.classes = dict(VALUES)
 
     def find_class(self, module: str, name: str) -> type[PickledObject]:
         full = f"{module}.{name}"
-        return VALUES.get(full) or type("PickledObject", (PickledObject,), {"__slots__": (), "name": full})
+        if full not in self.classes:
+            self.classes[full] = type("PickledObject", (PickledObject,), {"__slots__": (), "name": full})
+        return self.classes[full]
 
     def get_extension(self, code: int) -> NoReturn:
         raise ValueError("a class by its number in a registry of this process")
@@ -145,4 +149,8 @@ class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
     dispatch: ClassVar[dict[int, Any]] = _PythonUnpickler.dispatch | {
         pickle.BYTEARRAY8[0]: load_bytearray,
         pickle.MARK[0]: load_mark,
+        # An empty list takes a quarter of the memory of an empty set.
+        pickle.EMPTY_SET[0]: _PythonUnpickler.dispatch[pickle.EMPTY_LIST[0]],
+        pickle.ADDITEMS[0]: _PythonUnpickler.dispatch[pickle.APPENDS[0]],
+        pickle.FROZENSET[0]: _PythonUnpickler.dispatch[pickle.LIST[0]],
     }
