@@ -16,6 +16,7 @@ import w2v
 from tests.helpers import read_sessions, read_text, run
 from w2v.errors import SettingsError, W2VError
 from w2v.text import corpus, long_table
+from w2v.text._text import sorted_items
 from w2v.text.corpus import Corpus
 
 NAMES = {"item": "i", "session": "s", "order": "t"}
@@ -80,6 +81,20 @@ def test_sessions_are_the_same_in_blocks_of_any_size(
         patch.setattr(long_table, "ROWS_IN_MEMORY", sorted_rows)
         found = read_sessions(path, item="i", session="s", order="t" if by_order else None)
     assert found == ("int", grouped(rows, by_order))
+
+
+def test_damaged_rows_are_refused() -> None:
+    rows = np.zeros(3, long_table.ROW)
+    for sessions, counts in (
+        ([0, 2, 1], [2, 1]),
+        ([0, 1, 1], [2, 1]),
+        ([0, 0, 0], [2, 1]),
+        ([0, 0, 1], [2, 2]),
+        ([0, 0, 1], [3]),
+    ):
+        rows["session"] = sessions
+        with pytest.raises(ValueError, match="damaged"):
+            sorted_items(rows.copy(), np.array(counts))
 
 
 def test_rows_with_a_missing_value_are_counted(tmp_path: Path) -> None:

@@ -558,24 +558,32 @@ def sorted_items(Row[::1] rows not None, const int64_t[::1] counts not None):
     Args:
         rows: (rows,), with the fields session (numbered from 0), item, first and second; overwritten.
         counts: int64 (sessions,), the number of rows of each session.
+
+    Raises:
+        ValueError: If the rows do not fit the counts.
     """
-    cdef int64_t i, session, n = rows.shape[0], sessions = counts.shape[0]
+    cdef int64_t i, session, n = rows.shape[0], sessions = counts.shape[0], stop = 0
+    cdef bint fits = True
     cdef uint32_t[::1] items = np.empty(n, np.uint32)
     cdef int64_t[::1] ends = np.cumsum(np.append(0, counts))
     cdef Row[::1] by_session = np.empty_like(np.asarray(rows))
-    if ends[sessions] != n:
-        raise ValueError(f"{n} rows of sessions with {ends[sessions]} rows")
     with nogil:
         for i in range(n):
             session = rows[i].session
+            fits = session < sessions and ends[session] < n
+            if not fits:
+                break
             by_session[ends[session]] = rows[i]
             ends[session] += 1
         for session in range(sessions):
-            i = ends[session] - counts[session]
-            if counts[session] > 1:
+            i, stop = stop, stop + counts[session]
+            fits = fits and ends[session] == stop
+            if fits and counts[session] > 1:
                 sort_rows(&by_session[i], &rows[i], counts[session])
         for i in range(n):
             items[i] = by_session[i].item
+    if not fits:
+        raise ValueError("the rows of sessions are damaged")
     return np.asarray(items)
 
 
