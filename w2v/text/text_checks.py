@@ -97,12 +97,12 @@ _OTHER_FORMATS = (
         "extract the words with sed -E 's,[/_][^/_ ]+( |$),\\1,g' TEXT > WORDS",
         TAGGED,
     ),
-)
-_SUBTITLES = (  # if there are arrows, too
-    re.compile(r"\A\d\d:\d\d:\d\d[,.]\d\d\d\Z"),
-    "the form of times of subtitles",
-    "extract the words with grep -v -e '-->' -e '^[0-9[:space:]]*$' TEXT > WORDS",
-    OTHER_FORMAT,
+    (
+        re.compile(r"\A-->\Z"),
+        "the form of arrows in subtitles",
+        "extract the words with grep -v -e '-->' -e '^[0-9[:space:]]*$' TEXT > WORDS",
+        OTHER_FORMAT,
+    ),
 )
 _SEQUENCE = re.compile("[A-Z*-]{20,}|[acgtun]{20,}")
 _IDENTIFIER = re.compile(r"[\d_:/|=]")  # characters of identifiers that words do not contain
@@ -120,10 +120,9 @@ def warn_about_text(store: TypeCounts, epochs: int | str | None, text: TextOptio
     if not store.is_text:
         return
     first = FirstWords.of(store)
-    others = (*_OTHER_FORMATS, _SUBTITLES) if "-->" in first.words else _OTHER_FORMATS
     marks, formats = (
         [_share_advice(first, first.only(look.search), *advice) for look, *advice in looks]
-        for looks in (_MARKS, others)
+        for looks in (_MARKS, _OTHER_FORMATS)
     )
     lines = [*marks, *formats, _markup_advice(first, text), spacing_advice(first) or _character_advice(first, text)]
     # Without spaces, split into characters, or in another format, the tokens are not words: give no advice on them.

@@ -66,6 +66,7 @@ class Run:
         *,
         share: float = 1.0,
         other_memory: int = 0,
+        later_memory: int = 0,
         checkpoint_folder: CheckpointFolder | None = None,
         best_folder: CheckpointFolder | None = None,
     ) -> None:
@@ -76,13 +77,15 @@ class Run:
             initial: The vocabulary, the loss and the initial matrices.
             text: The text.
             share: The share of the text, from its start, to train on.
-            other_memory: The bytes that will be needed after the run, in addition to its memory.
+            other_memory: The bytes that will be needed in addition to the memory of this run.
+            later_memory: The bytes that will be needed after the run.
             checkpoint_folder: The folder to write checkpoints to.
             best_folder: The folder that keeps the best checkpoint, if the run may stop early.
         """
         self.config, self.text, self.store = config, text, text.store
         self.vocabulary, self.frozen, self.coordinates = initial.vocabulary, initial.frozen, initial.coordinates
         self.checkpoint_folder = checkpoint_folder
+        self._later_memory = later_memory
         self.seconds = 0.0
         self.history = np.zeros((0, 4))
         self.scores: list[float] = []
@@ -141,11 +144,11 @@ class Run:
 
         Raises:
             W2VError: There is not enough memory for them, for `copies` copies of them, which checkpoints need, and for
-                `other_memory` bytes after the run.
+                `other_memory` bytes.
         """
         plan, settings = self.plan, self.plan.settings
         hint = "lower vector_size, max_vocab or window, raise min_count, or add --ignore-memory (ignore_memory=True)"
-        self.needed_memory = memory_needed(plan, settings, copies, other_memory)
+        self.needed_memory = memory_needed(plan, settings, copies, self._later_memory) + other_memory
         found = memory.check(self.needed_memory, "training", hint, self.config.ignore_memory)
         self.peak_memory, self.memory_limit = found
         words, size = len(plan.keep_thresholds), settings.vector_size

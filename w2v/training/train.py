@@ -302,10 +302,10 @@ def start_runs(
                 found = f"{len(initial.vocabulary):,} of {len(view.vocabulary):,} words of the model occur in the text"
                 least = pluralise(settings_of_view.min_count, "time")
                 log.info("%s at least %s; the others have no vector", found, least)
-        other_memory = 0
+        other_memory = later_memory = 0
         if runs:  # the matrices of an earlier view stay until the end, and not all of their pages are in use yet
-            still_needed = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
-            other_memory = still_needed + FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
+            other_memory = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
+            later_memory = FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
         kind: Any = DistributedRun if ranks.size > 1 else Run
         if labelled:
             kind = partial(DistributedLabelRun if ranks.size > 1 else LabelRun, labelled)
@@ -315,6 +315,7 @@ def start_runs(
             text,
             share=share,
             other_memory=other_memory,
+            later_memory=later_memory,
             checkpoint_folder=folders.get(name),
             best_folder=best_folders.get(name),
         )
