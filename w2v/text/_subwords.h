@@ -14,22 +14,40 @@ static inline void add_row(float *restrict sum, const uint8_t *restrict row, flo
     }
 }
 
-/* Return the product of a row of floats and another vector. Partial sums let the compiler use vector instructions. */
-static inline float product(const uint8_t *restrict row, const float *restrict other, int64_t size)
+typedef float lanes __attribute__((vector_size(16)));
+
+static inline lanes load_lanes(const void *address)
 {
-    enum { LANES = 8 };
-    float sums[LANES] = {0}, values[LANES];
-    int64_t d = 0;
-    for (; d + LANES <= size; d += LANES) {
-        memcpy(values, row + sizeof *values * d, sizeof values);
-        for (int k = 0; k < LANES; k++) sums[k] += values[k] * other[d + k];
+    lanes values;
+    memcpy(&values, address, sizeof values);
+    return values;
+}
+
+/* Write the products of a row of floats with `count` other rows, which follow each other. Two of them are multiplied at a
+   time, so that the row is read half as often. */
+static inline void multiply_row(float *restrict products, const uint8_t *restrict row, const float *restrict others,
+                                int64_t count, int64_t size)
+{
+    enum { LANES = sizeof(lanes) / sizeof(float) };
+    for (int64_t k = 0; k < count; k += 2) {
+        const float *one = others + k * size, *two = k + 1 < count ? one + size : one;
+        lanes sums = {0}, other_sums = {0};
+        int64_t d = 0;
+        for (; d + LANES <= size; d += LANES) {
+            lanes values = load_lanes(row + sizeof *one * d);
+            sums += values * load_lanes(one + d);
+            other_sums += values * load_lanes(two + d);
+        }
+        for (; d < size; d++) {
+            float value;
+            memcpy(&value, row + sizeof value * d, sizeof value);
+            sums[0] += value * one[d];
+            other_sums[0] += value * two[d];
+        }
+        products[k] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        if (k + 1 < count)
+            products[k + 1] = (other_sums[0] + other_sums[1]) + (other_sums[2] + other_sums[3]);
     }
-    for (; d < size; d++) {
-        memcpy(values, row + sizeof *values * d, sizeof *values);
-        sums[d % LANES] += values[0] * other[d];
-    }
-    for (int k = 1; k < LANES; k++) sums[0] += sums[k];
-    return sums[0];
 }
 
 static inline void prefetch_row(const uint8_t *row, int64_t size)

@@ -15,7 +15,7 @@ cdef extern from "_text.h" nogil:
 
 cdef extern from "_subwords.h" nogil:
     void add_row(float *sum, const uint8_t *row, float weight, int64_t size)
-    float product(const uint8_t *row, const float *other, int64_t size)
+    void multiply_row(float *products, const uint8_t *row, const float *others, int64_t count, int64_t size)
     void prefetch_row(const uint8_t *row, int64_t size)
     bint claim(int32_t *state)
     int32_t load(const int32_t *number)
@@ -664,15 +664,16 @@ cdef class TextRows:
     cdef inline void add_waiting(self, Waiting *oldest) noexcept nogil:
         """Add a row, or its product, to its sum. Compute the product if no thread has stored it."""
         cdef float *products = &self.product[0]
-        cdef int64_t k, place
+        cdef int64_t place
         if oldest.row == NULL:
             return
         if oldest.place != NULL:
             place = next_number(&self.addends.used)
             if place < self.addends.places.shape[0]:  # or else other threads have stored some products, too
                 products = &self.addends.products[place, 0]
-            for k in range(self.addends.width):
-                products[k] = product(oldest.row, &self.addends.outputs[k, 0], self.addends.outputs.shape[1])
+            multiply_row(
+                products, oldest.row, &self.addends.outputs[0, 0], self.addends.width, self.addends.outputs.shape[1]
+            )
             if place < self.addends.places.shape[0]:
                 store(oldest.place, <int32_t>(place + 1))
             oldest.row = <const uint8_t *>products

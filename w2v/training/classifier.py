@@ -144,21 +144,13 @@ class Classifier:
                 limit, too.
             threshold: The lowest probability of a label; by default 0, and 0.5 if texts have several labels.
         """
-        return [found for block in self._blocks(texts) for found in self.most_probable(block, k, threshold)]
-
-    def most_probable(
-        self,
-        probabilities: NDArray[np.float32],
-        k: int | None = 1,
-        threshold: float | None = None,
-    ) -> list[list[tuple[str, float]]]:
-        """Return the labels with the highest probabilities, (N, L), as `predict` does."""
-        limits = self.limits(k, threshold)
-        best, values = best_labels(probabilities, limits["k"])
-        sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
-        names = np.array(self.labels, object)[best].tolist()
-        pairs = [list(zip(*row, strict=True)) for row in zip(names, values.tolist(), strict=True)]
-        return shorten(pairs, best.shape[1], sizes)
+        limits, names, found = self.limits(k, threshold), np.array(self.labels, object), list[Any]()
+        for probabilities in self._blocks(texts):
+            best, values = best_labels(probabilities, limits["k"])
+            pairs = zip(names[best].tolist(), values.tolist(), strict=True)
+            sizes = np.count_nonzero(values >= limits["threshold"], axis=1)  # 0 for NaN
+            found += shorten([list(zip(*pair, strict=True)) for pair in pairs], best.shape[1], sizes)
+        return found
 
     def predict_proba(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """Return the probability of each label for N texts, float32 (N, L); NaN for texts without known words."""
