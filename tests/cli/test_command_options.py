@@ -222,6 +222,7 @@ CALLS = [
             | {"epochs": 7},
             "--views words+subwords": {"views": "words+subwords"},
             "--save-vocab words": {"--save-vocab": "words"},
+            "--documents dm": {"documents": "dm", "min_count": 2},
             "--plot run.svg": {"--plot": "run.svg"},
             "--read-vocab counts": {"vocabulary": "Vocabulary"},
             "--continue old.safetensors": {
@@ -737,6 +738,7 @@ CALLS = [
 TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
+    *("train --tags", "train --save-documents"),  # tests/training/test_documents.py
     *("train --resume", "tune --resume", "train --verbose"),
     *(
         "classify --resume",
