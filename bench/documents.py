@@ -14,6 +14,7 @@ The sets are in ../shared/labels.
 from __future__ import annotations
 
 import lzma
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -96,7 +97,7 @@ def classify(name: str, seed: int) -> Run:
     (labels, texts), (test_labels, test_texts) = read(name, "train"), read(name, "test")
     model, seconds = timed(lambda: w2v.train_classifier(texts, labels, seed=seed, workers=2, **SILENT))
     predictions, infer = timed(lambda: model.predict(test_texts))
-    right = [own == label for (own, *_), label in zip(predictions.labels, test_labels, strict=True)]
+    right = [bool(own) and own[0][0] == label for own, label in zip(predictions, test_labels, strict=True)]
     return {"train": seconds, "accuracy": 100 * mean(right), "infer": infer}
 
 
@@ -115,6 +116,7 @@ def main() -> None:
         for name in options.sets:
             for program, run in programs.items():
                 found[name][program].append(run(name, seed))
+                print(name, program, found[name][program][-1], file=sys.stderr)
     tables = {
         f"{name}, {key}": {
             program: summarise([run[key] for run in measured])
