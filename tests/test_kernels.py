@@ -16,14 +16,13 @@ from w2v import settings
 from w2v._kernels import MAX_CHUNK_SIZE, Kernel
 from w2v.errors import W2VError
 from w2v.formats import bfloat16
-from w2v.kernel.plan import Plan
+from w2v.kernel.plan import Plan, thresholds
 from w2v.losses.sampling import share_outputs
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Subwords
 from w2v.text.words import Words
-from w2v.training.planning import thresholds
 
 TYPES = 60
 

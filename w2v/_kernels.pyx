@@ -74,6 +74,9 @@ Examples.   A text with labels is an example. Its input rows are those of its wo
             sum, and the word to predict is its label: all losses work over labels as over words. So for examples,
             `collect_examples` and `fill_example` replace `collect` and `fill_window`, and everything else is the same.
             A chunk has whole examples.
+Documents.  With paragraph vectors (Le and Mikolov 2014) a sentence is a document, which begins with its tags in the
+            file of ids. The rows of tags follow the rows of the V words. They are input rows of each window of the
+            document: of CBOW (PV-DM), of skip-gram, or instead of the context words (PV-DBOW), where the window is 0.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
             filled LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
 Storage.    Rows can be stored as bfloat16, the upper half of a float, in half the memory. A step converts its rows to
@@ -262,7 +265,8 @@ cdef class Kernel:
 
     Args:
         plan: The text, the loss and the schedule; see Plan.
-        inputs: The input matrix, (V, width). With subwords, the rows of n-grams follow the rows of the V words.
+        inputs: The input matrix, (V, width). With subwords, the rows of n-grams follow the rows of the V words; with
+            documents, the rows of tags.
         outputs: The output matrix, (R, width), with R output rows.
 
     Both matrices are float32, or uint16 that hold bfloat16. They are C-contiguous, each row is aligned to 64 bytes, and
@@ -283,6 +287,9 @@ cdef class Kernel:
     cdef const float[::1] offsets
     cdef const int32_t[::1] class_of
     cdef LossKind kind
+    cdef int64_t first_kept                  # index of the first kept word of a chunk
+    cdef bint has_tags, fixed_words          # see Tags
+    cdef const int64_t[::1] document_starts
     cdef int window_size, negative, shrink_windows, cbow, corrected_gradient, adaptive
     cdef bint whole_sentences                # see GeneralOptions
     cdef int split_at_repeats                # whether a repeated context word begins a new step
@@ -345,8 +352,12 @@ cdef class Kernel:
         self.fill_ahead = self.sizes.windows if self.deterministic else self.prefetch_distance
         self.cbow, self.corrected_gradient = self.sizes.pooled, settings.cbow_gradient == "corrected"
         self.window_size, self.sides_by_size = self.sizes.window_size, plan.sides_by_size
-        self.whole_sentences = settings.whole_sentences
-        self.shrink_windows = settings.shrink_windows and not self.whole_sentences
+        self.first_kept = self.window_size + 1 + self.sizes.tags
+        self.whole_sentences = settings.whole_sentences and self.window_size
+        self.shrink_windows = settings.shrink_windows and self.window_size and not self.whole_sentences
+        self.has_tags = plan.tags is not None
+        if self.has_tags:
+            self.document_starts, self.fixed_words = plan.tags.document_starts, plan.tags.fixed_words
         self.split_at_repeats = self.kind.sequential and not self.cbow
         # A mean of float32 rows may contain a row twice. The rows of an example are distinct.
         self.track_repeats = (self.sizes.bfloat16 or not self.cbow) and plan.examples is None
@@ -528,7 +539,7 @@ cdef class Kernel:
         cdef Worker *worker = self.team.workers[worker_index]
         cdef int64_t first_token = min(chunk * self.chunk_size, self.id_count)
         cdef int64_t end_token = min(first_token + self.chunk_size, self.id_count)
-        cdef int64_t first = self.window_size + 1, end, centre  # indices of kept words, or of examples
+        cdef int64_t first = self.first_kept, end, centre  # indices of kept words, or of examples
         cdef Window *w
         cdef int64_t tokens_before = epoch * self.tokens_before[self.chunks] + self.tokens_before[chunk]
         worker.loss.total = 0
@@ -539,7 +550,7 @@ cdef class Kernel:
         if self.has_examples:
             first, end = 0, self.collect_examples(worker, chunk)
         else:
-            end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), first_token, end_token)
+            end = self.collect(worker, key_of(self.seed, epoch, SUBSAMPLING), chunk, first_token, end_token)
         if self.whole_sentences:
             self.shuffle_long_sentences(worker, first, end)
         if self.track_repeats:
@@ -553,7 +564,7 @@ cdef class Kernel:
             w = self.window_at(worker, worker.filled)
             if self.has_examples:
                 worker.predictions += self.fill_example(worker, w, centre, chunk, tokens_before)
-            elif worker.kept.words[centre] != END_OF_SENTENCE:
+            elif self.is_word(worker.kept.words[centre]):
                 worker.predictions += self.fill_window(worker, w, centre, tokens_before)
             else:
                 continue
@@ -744,13 +755,15 @@ cdef class Kernel:
 
     # -- the words of a chunk -------------------------------------------------------------------
 
-    cdef int64_t collect(self, Worker *worker, uint64_t key, int64_t first_token, int64_t end_token) noexcept nogil:
-        """Collect the chunk's words that subsampling keeps, from index window_size + 1 on, and return their end.
+    cdef int64_t collect(
+        self, Worker *worker, uint64_t key, int64_t chunk, int64_t first_token, int64_t end_token
+    ) noexcept nogil:
+        """Collect the chunk's words that subsampling keeps, from index `first_kept` on, and return their end.
 
         Also collect the words of the neighbouring chunks that a window can reach, before and after them, and put an
-        END_OF_SENTENCE on both sides.
+        END_OF_SENTENCE on both sides. Subsampling keeps all tags.
         """
-        cdef int64_t first = self.window_size + 1, end = first, token
+        cdef int64_t first = self.first_kept, end = first, token
         cdef int32_t word
         cdef KeptWords *kept = &worker.kept
         kept.known = kept.start = kept.end = 0
@@ -763,7 +776,7 @@ cdef class Kernel:
             word = self.word_of_type[self.ids[token]]
             if word < 0:
                 continue
-            kept.known += 1
+            kept.known += self.is_word(word)
             kept.words[end] = word
             kept.token_number[end] = <int32_t>kept.known
             end += self.is_kept(key, token, word)
@@ -771,7 +784,13 @@ cdef class Kernel:
             kept.start = self.collect_neighbours(kept.words, key, first_token - 1, first - 1, -1)
             kept.end = self.collect_neighbours(kept.words, key, end_token, end, 1)
             self.find_sentences(kept, kept.start, kept.end)
+            if self.has_tags:
+                self.find_tags(kept, self.document_starts[chunk])
         return end
+
+    cdef inline bint is_word(self, int32_t word) noexcept nogil:
+        """Return False for an END_OF_SENTENCE and for a tag."""
+        return <uint64_t>word < <uint64_t>self.sizes.words
 
     cdef int64_t collect_neighbours(
         self, int32_t *words, uint64_t key, int64_t token, int64_t k, int64_t step
@@ -785,7 +804,7 @@ cdef class Kernel:
         cdef int32_t word
         while k != end and 0 <= token < self.id_count and self.ids[token] != SENTENCE_END_ID:
             word = self.word_of_type[self.ids[token]]
-            if word >= 0 and self.is_kept(key, token, word):
+            if self.is_word(word) and self.is_kept(key, token, word):
                 words[k] = word
                 k += step
             token += step
@@ -803,9 +822,27 @@ cdef class Kernel:
         cdef int64_t k
         kept.before[start] = kept.after[end] = -1
         for k in range(start + 1, end):
-            kept.before[k] = -1 if kept.words[k] == END_OF_SENTENCE else kept.before[k - 1] + 1
+            kept.before[k] = kept.before[k - 1] + 1 if self.is_word(kept.words[k]) else -1
         for k in range(end - 1, start, -1):
-            kept.after[k] = -1 if kept.words[k] == END_OF_SENTENCE else kept.after[k + 1] + 1
+            kept.after[k] = kept.after[k + 1] + 1 if self.is_word(kept.words[k]) else -1
+
+    cdef void find_tags(self, KeptWords *kept, int64_t document_start) noexcept nogil:
+        """Set the first tag of each word, and collect the tags of the document in which the chunk begins.
+
+        These tags go before the collected words, and the tags of this document that the chunk has are not used.
+        """
+        cdef int64_t token = document_start, first_tag, k
+        while token < self.id_count and self.word_of_type[self.ids[token]] >= self.sizes.words:
+            token += 1
+        first_tag = kept.start - (token - document_start)
+        for k in range(kept.start, kept.end):
+            if kept.words[k] == END_OF_SENTENCE and k > kept.start:
+                first_tag = k + 1
+            kept.first_tag[k] = <int32_t>first_tag
+        while token > document_start:
+            token -= 1
+            kept.start -= 1
+            kept.words[kept.start] = self.word_of_type[self.ids[token]]
 
     cdef void shuffle_long_sentences(self, Worker *worker, int64_t first, int64_t end) noexcept nogil:
         """Shuffle the words of each sentence that is longer than a window.
@@ -919,16 +956,21 @@ cdef class Kernel:
     cdef inline void form_groups(
         self, Worker *worker, Window *w, int64_t left, int64_t centre, int64_t right
     ) noexcept nogil:
-        """Set the groups of context words that take a step together, and the words' input rows.
+        """Set the groups of context words and tags that take a step together, and their input rows.
 
         In a deterministic run the input rows are set later, when copy_shared_rows has copied some of them.
         """
         w.left, w.centre_index, w.repeats = left, centre, 0
         cdef bint repeats = self.track_repeats and worker.kept.latest_repeat[right] >= left
-        if right - left > self.sizes.inputs_per_step or repeats:
+        w.tags = 0
+        if self.has_tags:
+            w.first_tag = worker.kept.first_tag[centre]
+            while worker.kept.words[w.first_tag + w.tags] >= self.sizes.words:
+                w.tags += 1
+        if right - left + w.tags > self.sizes.inputs_per_step or repeats:
             self.form_several_groups(worker, w, right)
         else:
-            w.n = right - left
+            w.n = right - left + w.tags
             w.groups = w.n > 0
             w.group_starts[0], w.group_starts[1] = 0, <int32_t>w.n
         if not self.deterministic:
@@ -940,11 +982,11 @@ cdef class Kernel:
         cdef const int32_t *previous = worker.kept.previous_occurrence
         cdef bint repeated
         w.n = w.groups = 0
-        for k in range(w.left, right + 1):
+        for k in range(w.left, right + 1 + w.tags):  # the tags follow the words
             if k == w.centre_index:
                 continue
             repeated = False
-            if self.track_repeats:
+            if self.track_repeats and k <= right:
                 # The centre word is not in the group, so skip it:
                 j = previous[k] if previous[k] != w.centre_index else previous[w.centre_index]
                 repeated = j >= first
@@ -1151,6 +1193,7 @@ cdef class Kernel:
         step.repeats = w.repeats
         step.gradient_scale = 1.0 / w.n if self.corrected_gradient and w.n else 1.0
         step.input_weight = w.input_weight
+        step.fixed_inputs = w.n - w.tags if self.fixed_words else 0
         for group in range(w.groups):
             output_set = group if w.output_sets > 1 else 0
             step.n = w.group_starts[group + 1] - w.group_starts[group]
@@ -1187,9 +1230,10 @@ cdef Sizes sizes_of(plan) except *:
     cdef int64_t classes
     cdef Sizes s
     settings = plan.settings
-    s.window_size = settings.window_size if plan.examples is None else 0
+    s.window_size, s.tags = plan.window_size, plan.tags.most if plan.tags else 0
+    s.words = len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0)
     s.n, s.m = plan.max_context, plan.loss.max_rows
-    s.kept, s.width = plan.chunk_size + 2 * (s.window_size + 1), plan.width
+    s.kept, s.width = plan.chunk_size + 2 * (s.window_size + 1) + s.tags, plan.width
     s.bfloat16, s.pooled = settings.storage == "bf16", settings.model != "skipgram"
     s.row_bytes = s.width * (sizeof(uint16_t) if s.bfloat16 else sizeof(float))
     if kind.rows == CLASSES:

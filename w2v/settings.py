@@ -21,6 +21,7 @@ Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
 Views = Literal["auto", "words", "words+subwords"]
 Preset = Literal["items", "graph"]
+Documents = Literal["dbow", "dm", "dbow+words"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
 MAX_ADAPTIVE_BATCHES = 16  # adaptive_samples draws at most this many times `negative` words for a prediction
@@ -86,6 +87,15 @@ class GeneralOptions:
         "cbow",
         "Predict the centre word from the mean of the context words (cbow), or from each of them (skipgram).",
         MODEL,
+        fixed=True,
+        common=True,
+    )
+    documents: Documents | None = option(
+        None,
+        "Also train a vector for each document, which is a line, row or text: from its words (dbow), from its words "
+        "and each window (dm), or as dbow, with word vectors in the same space (dbow+words).",
+        MODEL,
+        default_text="none",
         fixed=True,
         common=True,
     )

@@ -205,6 +205,7 @@ CALLS = [
             | {"epochs": 7},
             **own("--views words+subwords; --phrases list; --checkpoint states"),
             "--save-vocab words": {"--save-vocab": "words"},
+            "--documents dm": {"documents": "dm", "min_count": 2, "epochs": 20, "window": 5, "alpha": 0.1},
             "--plot run.svg": {"--plot": "run.svg"},
             "--read-vocab counts": {"vocabulary": "Vocabulary"},
             "--continue old.safetensors": {
@@ -683,6 +684,7 @@ CALLS = [
 TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
+    *("train --tags", "train --save-documents"),  # tests/training/test_documents.py
     *("train --resume", "tune --resume", "train --verbose", "train --dry-run"),
     *(
         "classify --resume",

@@ -20,6 +20,7 @@ from w2v.errors import install_command
 from w2v.formats import bfloat16, word2vec
 from w2v.formats.native import read_native, write_native
 from w2v.formats.vector_file import VectorFile
+from w2v.kernel.plan import initial_inputs
 from w2v.losses.registry import LOSSES
 from w2v.system import memory
 from w2v.text.corpus import Corpus
@@ -29,7 +30,7 @@ from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.effective_rank import effective_rank
 from w2v.training.reading import ReadText
-from w2v.training.run import Run, initial_inputs
+from w2v.training.run import Run
 from w2v.training.start import Initialisation
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -8,14 +8,14 @@ import pytest
 
 import w2v
 from w2v._kernels import MAX_CHUNK_SIZE
+from w2v.kernel import plan as plan_module
+from w2v.kernel.plan import initial_inputs
 from w2v.losses.registry import Settings
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.subwords import Subwords
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.training import run as run_module
 from w2v.training.planning import FROZEN_CHUNK, plan_run, update_shares
-from w2v.training.run import initial_inputs
 from w2v.training.source import continued_settings
 from w2v.training.start import Initialisation
 
@@ -123,5 +123,5 @@ def test_initial_rows_are_uniform_and_padded_with_zeros(monkeypatch: pytest.Monk
     assert rows.mean() == pytest.approx(0, abs=2e-4)
     assert rows.std() == pytest.approx(1 / (20 * np.sqrt(12)), rel=0.02)
     assert not np.array_equal(found, initial_inputs(3000, 20, seed=5))
-    monkeypatch.setattr(run_module, "INIT_BLOCK", 333)
+    monkeypatch.setattr(plan_module, "INIT_BLOCK", 333)
     np.testing.assert_array_equal(initial_inputs(3000, 20, seed=4), found)

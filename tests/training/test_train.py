@@ -15,13 +15,13 @@ import pytest
 import w2v
 from tests.helpers import QUICK, assert_same, plan_without_text, read_text, run
 from w2v._kernels import MAX_CHUNK_SIZE
-from w2v.kernel.plan import available_sets, instruction_set
+from w2v.kernel.plan import available_sets, instruction_set, thresholds
 from w2v.progress import Progress
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.training.config import RunConfig
-from w2v.training.planning import threads_memory, thresholds
+from w2v.training.planning import threads_memory
 from w2v.training.reading import ReadText
 from w2v.training.run import Run
 from w2v.training.start import Initialisation

@@ -345,7 +345,10 @@ SETTING_FLAG_OPTIONS = composed(
         for flag, (name, value) in SETTING_FLAGS.items()
     )
 )
-TRAINING_SETTINGS = composed(options_for(Settings), options_for(ViewOptions))
+ONLY_TRAIN = "documents"  # the setting that only w2v train has
+TRAINING_SETTINGS = composed(
+    options_for(Settings, *(name for name in options_of(Settings) if name != ONLY_TRAIN)), options_for(ViewOptions)
+)
 # The losses of a classifier: those of the compiled kernel.
 LABEL_LOSSES = {name: kind.help for name, kind in LOSSES.items() if "cython" in kind.kernels}
 # The settings that have an effect on a classifier, each with the attributes of its option that differ.

@@ -51,9 +51,10 @@ SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a ru
 # Options of RunConfig.from_options, except the options of Settings, ReadingOptions, WalkOptions and LabelOptions.
 RUN_OPTIONS = (
     "corpus", "graph", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases", "output",
-    "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out",
+    "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out", "tags",
 )  # fmt: skip
-OUTPUTS = {"output": "-o", "save_vocab": "--save-vocab", "plot": "--plot"}  # the options for outputs, by parameter
+# The options for outputs, by parameter.
+OUTPUTS = {"output": "-o", "save_vocab": "--save-vocab", "save_documents": "--save-documents", "plot": "--plot"}
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
 
 
@@ -64,7 +65,7 @@ class Command:
     Attributes:
         config: The description of the run.
         inputs: More arguments of `open_training`.
-        outputs: The files to write, by parameter: "output" for the model, and perhaps "save_vocab" and "plot".
+        outputs: The files to write, by parameter: "output" for the model, and perhaps others of OUTPUTS.
     """
 
     config: RunConfig
@@ -138,6 +139,7 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     output = Path(output or default_output(settings, views))
     instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
     files = {"output": output} | {name: given[name] for name in OUTPUTS if given.get(name) and name != "output"}
+    check_documents_output(files, settings)
     phrases = config.phrases if isinstance(config.phrases, str) else None
     if ranks.is_root:
         others = {OUTPUTS[name]: path for name, path in files.items()} | {"--save-config": given.get("save_config")}
@@ -154,6 +156,12 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     return Command(replace(config, notes=notes), inputs, files)
 
 
+def check_documents_output(files: Mapping[str, Path], settings: Settings) -> None:
+    """Raise click.UsageError if a run without documents shall write their vectors."""
+    if "save_documents" in files and not settings.documents:
+        raise click.UsageError("--save-documents has no effect without --documents")
+
+
 def option_name(name: str) -> str:
     """Return the command-line name of a field of RunConfig."""
     if name in options_of(WalkOptions):
@@ -162,8 +170,9 @@ def option_name(name: str) -> str:
 
 
 def default_output(settings: Settings, views: Views) -> Path:
-    """Return the output file of a run without -o: .safetensors if it has n-grams, which .bin cannot hold."""
-    return OUTPUT.with_suffix(".safetensors") if settings.subwords or views == TWO_VIEWS else OUTPUT
+    """Return the output file of a run without -o: .safetensors for n-grams and documents, which .bin cannot hold."""
+    needs_more = settings.subwords or settings.documents or views == TWO_VIEWS
+    return OUTPUT.with_suffix(".safetensors") if needs_more else OUTPUT
 
 
 def one_view_for_fasttext(views: Views, output: Path) -> Views:
@@ -194,6 +203,7 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         "checkpoint",
         "config",
         "save_config",
+        "tags",
     )
     reading = (name for name in options_of(ReadingOptions) if name != "cache")
     refuse_together("--resume", (*reading, *options_of(WalkOptions), *options_of(LabelOptions), "graph", *excluded))
@@ -222,6 +232,7 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         others = {"-o": "MODEL"} | named | unnamed
         command = resume_command(wanted, folder, sources, others, given["force"], given["ignore_memory"])
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
+    check_documents_output(files, before.settings)
     corpus = corpus_of(given["corpus"])
     notes = {"outputs": stored | {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
     overrides: dict[str, Any] = {"corpus": given["corpus"], "ignore_memory": given["ignore_memory"], "notes": notes}
@@ -302,7 +313,7 @@ def check_outputs(
     inputs, models = list(inputs), list(models)
     written = [(option, Path(path)) for option, path in files if path]
     for index, (option, path) in enumerate(written):
-        check = outputs.check if index else outputs.check_model
+        check = outputs.check if index and option != "--save-documents" else outputs.check_model
         check = outputs.check_text if option == "--save-vocab" else check
         others = [other for _, other in written[:index] + written[index + 1 :]]
         check(path, force, [*inputs, *others], f"with {option}", models)

@@ -37,6 +37,7 @@ PART_LABELS = {
     **{name: name for name in ("counts", "settings", "metrics", "scores")},
     **dict.fromkeys(SUBWORDS, "n-grams"),
     **dict.fromkeys(("labels", "label_offsets", "label_counts", "text_ngrams", "text_buckets", "idf"), "classifier"),
+    **dict.fromkeys(("documents", "tags", "tag_offsets"), "documents"),
     "inputs": "input rows",
     "loss_by_epoch": "losses by epoch",
     "text": "text options",

@@ -220,12 +220,14 @@ cdef inline void touch_or_copy(
 cdef inline void for_each_row(Team *team, Worker *worker, bint make_copies) noexcept nogil:
     """Call touch_or_copy for each row of the chunk's windows. The second pass also sets the windows' input rows."""
     cdef const Sizes *s = team.sizes
-    cdef int64_t k, j, group
+    cdef int64_t k, j, group, updates
     cdef Window *w
     if not s.composed:  # composed rows belong to the worker, so they need no copies
         for k in range(worker.kept.start, worker.kept.end):
             if worker.kept.words[k] >= 0:
-                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, max(s.window_size, 1))
+                # A tag is in all windows of its document.
+                updates = max(s.window_size, 1) if worker.kept.words[k] < s.words else worker.filled
+                touch_or_copy(team, worker, &worker.kept.rows[k], False, make_copies, updates)
     for k in range(worker.filled):
         w = &worker.windows[k]
         if not w.n:

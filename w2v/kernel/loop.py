@@ -10,6 +10,7 @@ From the outside in:
     Kernel.run      assigns the chunks of all epochs to the threads
     train_chunk     slides the window over a chunk, and takes a step for each group of context words
     train_examples  does the same for a chunk of texts with labels
+    collect_tags    finds the tags of the document in which a chunk begins
     collect         reads the words of a chunk that subsampling keeps; shuffle_long_sentences may shuffle them
     compose         computes the input rows of these words from their subwords; update_subwords changes the subwords
     find_context    finds the context words of a centre word
@@ -79,7 +80,7 @@ def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) ->
 
     The words begin at index window_size + 1. Before and after them are the words of the neighbouring chunks that a
     window can reach, up to the end of the sentence. END_OF_SENTENCE marks the end of each sentence, and both ends of
-    s.kept.
+    s.kept. Subsampling keeps all tags.
     s.token_number has for each word the number of known tokens of the chunk up to it.
     """
     kept = s.kept
@@ -93,7 +94,7 @@ def collect(plan: Any, s: Worker, key: Any, first_token: int, end_token: int) ->
         word = plan.word_of_type[plan.ids[token]]
         if word < 0:
             continue
-        known += 1
+        known += word < plan.words
         kept[end] = word
         s.token_number[end] = known
         if is_kept(plan, key, token, word):
@@ -112,7 +113,7 @@ def collect_neighbours(plan: Any, s: Worker, key: Any, token: int, k: int, step:
     end = k + step * plan.window_size
     while k != end and 0 <= token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
         word = plan.word_of_type[plan.ids[token]]
-        if word >= 0 and is_kept(plan, key, token, word):
+        if 0 <= word < plan.words and is_kept(plan, key, token, word):
             s.kept[k] = word
             k += step
         token += step
@@ -209,12 +210,20 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
     as_float, one = s.x.dtype.type, s.x.dtype.type(1)
     loss, predictions = 0.0, 0
     s.position[0] = -1
+    tags, in_first_document = collect_tags(plan, s, chunk), True
     for centre in range(plan.window_size + 1, end):
         if s.kept[centre] == END_OF_SENTENCE:
+            tags, in_first_document = 0, False
+        elif s.kept[centre] >= plan.words and not in_first_document:
+            s.tags[tags] = s.kept[centre]
+            tags += 1
+        if not 0 <= s.kept[centre] < plan.words:
             continue
         progress = as_float((tokens_before + s.token_number[centre]) / tokens_in_run)
         alpha = learning_rate(plan.alpha, plan.min_alpha, progress)
         n = find_context(plan, s, centre)
+        s.context[n : n + tags] = s.tags[:tags]
+        n += tags
         if n == 0:
             continue
         if s.kept[centre + plan.window_size] >= 0 and not has_subwords:
@@ -232,10 +241,22 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
             x, change = s.x[:rows], s.change[:rows]
             gather(inputs, words, plan.cbow, x, change)
             loss += step(s, word, x, change, alpha)
-            scatter(inputs, words, plan.cbow, gradient_scale, change)
+            scatter(inputs, words[n - tags if plan.fixed_words else 0 :], plan.cbow, gradient_scale, change)
             predictions += rows
     update_subwords(plan, s, count)
     return loss, predictions
+
+
+def collect_tags(plan: Any, s: Worker, chunk: int) -> int:
+    """Collect in s.tags the tags of the document in which a chunk begins, and return their number."""
+    tags = 0
+    if len(s.tags) and chunk < len(plan.document_starts):
+        token = plan.document_starts[chunk]
+        while token < len(plan.ids) and plan.word_of_type[plan.ids[token]] >= plan.words:
+            s.tags[tags] = plan.word_of_type[plan.ids[token]]
+            tags += 1
+            token += 1
+    return tags
 
 
 def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, int]:
@@ -288,9 +309,9 @@ def find_context(plan: Any, s: Worker, centre: int) -> int:
     size, left, right = plan.window_size, centre, centre
     if plan.shrink_windows:
         size -= below(draw(s.random), plan.window_size)
-    while centre - left < plan.sides_by_size[0, size] and kept[left - 1] != END_OF_SENTENCE:
+    while centre - left < plan.sides_by_size[0, size] and 0 <= kept[left - 1] < plan.words:
         left -= 1
-    while right - centre < plan.sides_by_size[1, size] and kept[right + 1] != END_OF_SENTENCE:
+    while right - centre < plan.sides_by_size[1, size] and 0 <= kept[right + 1] < plan.words:
         right += 1
     if plan.whole_sentences:  # a window of `window_size` + 1 words, moved so that it stays inside the sentence
         left = max(left, min(centre - plan.window_size // 2, right - plan.window_size))
@@ -405,6 +426,9 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     names = "ids", "word_of_type", "tokens_before", "keep_thresholds", "sides_by_size", "epochs", "chunk_size"
     fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {
         "inputs": inputs,
+        "words": len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0),
+        "document_starts": plan.tags.document_starts if plan.tags else np.empty(0, np.int64),
+        "fixed_words": plan.tags is not None and plan.tags.fixed_words,
         "output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words,
         "subword_starts": subwords.starts,
         "subword_rows": subwords.rows,
@@ -419,9 +443,9 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
         "chunk_starts": np.empty(0, np.int64) if plan.chunk_starts is None else plan.chunk_starts,
         "cbow": settings.model == "cbow",
         "corrected_gradient": settings.cbow_gradient == "corrected",
-        "window_size": settings.window_size,
-        "whole_sentences": settings.whole_sentences,
-        "shrink_windows": settings.shrink_windows and not settings.whole_sentences,
+        "window_size": plan.window_size,
+        "whole_sentences": settings.whole_sentences and plan.window_size > 0,
+        "shrink_windows": settings.shrink_windows and plan.window_size > 0 and not settings.whole_sentences,
         "inputs_per_step": 1 if settings.per_pair or plan.loss.sequential else MAX_INPUTS_PER_STEP,
         "alpha": as_float(settings.start_alpha),
         "min_alpha": as_float(settings.end_alpha),
@@ -434,8 +458,9 @@ def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: D
     """Return the state of a thread that trains this plan, for rows of this width and type."""
     composed = len(plan.keep_thresholds) if plan.subwords else 0
     labels = 0 if plan.examples is None else int(np.diff(plan.examples.label_starts).max())
-    size = 2 * plan.settings.window_size
-    return new_worker(plan.loss, parameters, size, width, dtype, plan.chunk_size, composed, labels)
+    tags = plan.tags.most if plan.tags else 0
+    size = 2 * plan.settings.window_size + tags
+    return new_worker(plan.loss, parameters, size, width, dtype, plan.chunk_size, composed, labels, tags)
 
 
 def worker_bytes(plan: Plan) -> int:

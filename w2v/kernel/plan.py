@@ -1,15 +1,16 @@
 """The input of a kernel: the text, the loss and the schedule. The Cython, Python and Numba kernels all read it.
 
-This module also chooses the instruction set of the compiled step.
+This module also chooses the instruction set of the compiled step, and the initial input rows.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from w2v._kernels import step_for
 from w2v.errors import SettingsError
@@ -20,7 +21,26 @@ from w2v.system import memory
 from w2v.text.examples import Examples
 from w2v.text.subword_rows import SubwordRows
 
+INIT_BLOCK = 1 << 17  # initial values in a block of rows
 INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # fastest first
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tags of documents. Their input rows follow the rows of the words, and a document begins with its tags.
+
+    Attributes:
+        count: The number of tags.
+        most: The highest number of tags of a document.
+        document_starts: int64 (chunks,), the index in Plan.ids at which the document begins that contains the first
+            id of each chunk.
+        fixed_words: Whether the input rows of words stay unchanged.
+    """
+
+    count: int
+    most: int
+    document_starts: NDArray[np.int64]
+    fixed_words: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,13 +50,15 @@ class Plan:
     Attributes:
         settings: The settings of the run. The kernels read them here, so an option reaches them under its own name.
         ids: uint32 (tokens + sentences,), the corpus; 0 ends a sentence.
-        word_of_type: int32 (types,), the word of each id; -1 for ids outside the vocabulary.
+        word_of_type: int32 (types,), the word of each id; -1 for ids outside the vocabulary. A tag has its row.
         tokens_before: int64 (chunks + 1,), number of known tokens before each chunk in an epoch; the last entry is the
             total.
         keep_thresholds: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep_thresholds[word].
+            With tags, it also has the highest threshold for each of them.
         loss: See Loss.
         examples: Texts with labels to train instead of windows, or None. Then `ids`, `word_of_type` and the window have
             no meaning, V is the number of input rows, and `loss` predicts labels.
+        tags: The tags of documents, or None.
         chunk_starts: int64 (chunks + 1,), the first example of each chunk, and their number; None without examples.
         epochs, workers: The numbers of epochs and of threads. The settings may leave both to w2v.
         chunk_size: Number of ids in a chunk; the highest number of rows in a chunk of examples.
@@ -64,6 +86,7 @@ class Plan:
     output_words: NDArray[np.int32] | None = None
     examples: Examples | None = None
     chunk_starts: NDArray[np.int64] | None = None
+    tags: Tags | None = None
 
     def first(self, share: float) -> Plan:
         """Return the plan of a run over the first `share` of the ids or examples, 0 to 1, but at least one."""
@@ -86,10 +109,16 @@ class Plan:
 
     @property
     def max_context(self) -> int:
-        """The maximum number of context words in a window, or of rows in an example."""
+        """The maximum number of context words and tags in a window, or of rows in an example."""
         if self.examples is not None:
             return int(np.diff(self.examples.starts).max(initial=1))
-        return self.settings.window_size * (1 if self.settings.whole_sentences else 2)
+        return self.window_size * (1 if self.settings.whole_sentences else 2) + (self.tags.most if self.tags else 0)
+
+    @property
+    def window_size(self) -> int:
+        """The maximum number of context words on one side: 0 for examples, and if only tags predict words."""
+        has_context = self.examples is None and self.settings.documents != "dbow"
+        return self.settings.window_size if has_context else 0
 
     @property
     def max_windows(self) -> int:
@@ -142,3 +171,21 @@ def instruction_set() -> str:
     if chosen not in available:
         raise SettingsError(f"W2V_SIMD={chosen}: this machine supports {', '.join(available)}")
     return chosen
+
+
+def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Return uint32 thresholds such that a uniform 32-bit number is <= the threshold with the given probability."""
+    scaled = np.ceil(probabilities.astype(np.float64) * 2.0**32) - 1
+    limited: NDArray[np.float64] = np.clip(scaled, 0, 2**32 - 1)
+    return limited.astype(np.uint32)
+
+
+def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Return new input rows, drawn uniformly from ±0.5 / size as in word2vec.c: (rows, size padded with zeros)."""
+    inputs = memory.aligned_rows(rows, size, dtype)
+    generator = np.random.Generator(np.random.PCG64(seed))
+    block_rows = -(-INIT_BLOCK // size)
+    for start in range(0, rows, block_rows):
+        block = inputs[start : start + block_rows, :size]
+        block[:] = (generator.random(block.shape, np.float32) - 0.5) / size
+    return inputs

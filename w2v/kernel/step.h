@@ -73,6 +73,7 @@ typedef struct {
     int pooled;             /* whether X is a single row: the mean of the n rows, or their sum with input_weight */
     const float *input_weight; /* n factors of the rows in this sum, and of their updates; NULL: take the mean */
     float gradient_scale;   /* if pooled, each of the n rows receives this times the update of X */
+    int64_t fixed_inputs;   /* if pooled without input_weight, this number of rows, the first ones, stay as they are */
     float alpha;            /* learning rate */
     float **prefetch;       /* rows of the next steps, to prefetch during the update */
     int64_t prefetch_count; /* number of these rows */

@@ -607,7 +607,8 @@ static STEP_INLINE void STEP_NAME(scatter)(const Step *s, const StepLayout *layo
     if (s->input_weight)
         STEP_FOR_VECTORS(STEP_NAME(scatter_weighted), s->width, s, layout->updated[0]);
     else
-        STEP_FOR_VECTORS(STEP_NAME(scatter_vectors), s->width, s->n, s->inputs, s->gradient_scale, layout->updated[0]);
+        STEP_FOR_VECTORS(STEP_NAME(scatter_vectors), s->width, s->n - s->fixed_inputs, s->inputs + s->fixed_inputs,
+                         s->gradient_scale, layout->updated[0]);
 }
 
 /* -- the step ----------------------------------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ cdef extern from "step.h" nogil:
         int pooled
         const float *input_weight
         float gradient_scale
+        int64_t fixed_inputs
         float alpha
         float **prefetch
         int64_t prefetch_count
@@ -65,7 +66,9 @@ cdef enum:
 
 cdef struct Window:
     # The rows for one centre word. They are filled in some windows before the step that updates them.
-    int64_t n              # number of context words
+    int64_t n              # number of context words and tags
+    int64_t tags           # number of tags, whose rows are the last of the n input rows
+    int64_t first_tag      # index of the first tag among the kept words
     int64_t left           # index of the first context word among the kept words
     int64_t centre_index   # index of the centre word among the kept words
     int64_t m              # number of output rows in a step
@@ -77,7 +80,7 @@ cdef struct Window:
     int32_t centre         # the centre word
     int repeats            # whether a context word occurs twice in a group
     float alpha            # learning rate of the steps of this window
-    float **inputs         # (n): rows of the context words, or of an example
+    float **inputs         # (n): rows of the context words and tags, or of an example
     const float *input_weight  # (n): the factors of the rows of an example; NULL without examples
     float **outputs        # (output_sets × m): output rows, then one input row to prefetch
     float *target          # (columns)
@@ -88,7 +91,9 @@ cdef struct Window:
 cdef struct Sizes:
     # The numbers that determine the memory of a worker.
     int64_t window_size    # maximum number of context words on one side
-    int64_t n              # maximum number of context words in a window
+    int64_t n              # maximum number of context words and tags in a window
+    int64_t tags           # maximum number of tags of a document
+    int64_t words          # V: the rows of tags follow the rows of V words
     int64_t kept           # maximum number of kept words of a chunk, with the words around it
     int64_t width          # values in a row
     int64_t row_bytes
@@ -111,13 +116,14 @@ cdef struct Sizes:
 
 
 cdef struct KeptWords:
-    # The words of a chunk, and of its neighbours as far as windows reach, without unknown and subsampled words. All
-    # arrays but `recent` have one entry per kept word.
+    # The words of a chunk, and of its neighbours as far as windows reach, without unknown and subsampled words. With
+    # documents, their tags, too. All arrays but `recent` have one entry per kept word.
     int32_t *words
     int64_t start, end     # the first and the last index, which have an END_OF_SENTENCE
     float **rows           # input rows of the words
     int32_t *before        # number of words in the sentence before a word
     int32_t *after         # number of words in the sentence after a word
+    int32_t *first_tag     # index of the first tag of a word's document; set only with documents
     int32_t *token_number  # number of known tokens in the chunk up to a word
     int64_t known          # number of known tokens in the chunk
     int32_t *previous_occurrence  # see find_repeats
@@ -205,6 +211,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
     kept.rows = <float **>bump_allocate(&at, s.kept * sizeof(float *))
     kept.before = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t))
     kept.after = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t))
+    kept.first_tag = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t) if s.tags else 0)
     kept.previous_occurrence = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t))
     kept.recent = <int32_t *>bump_allocate(&at, RECENT_SLOTS * sizeof(int32_t))
     kept.latest_repeat = <int32_t *>bump_allocate(&at, s.kept * sizeof(int32_t))
@@ -235,7 +242,7 @@ cdef inline int64_t lay_out(Worker *worker, Sizes s, uintptr_t start) noexcept n
 cdef inline int64_t lay_out_window(Window *w, Sizes s, uintptr_t start) noexcept nogil:
     """Point a window at its arrays, which begin at `start`, aligned to a cache line, and return their size."""
     cdef uintptr_t at = start
-    w.inputs = <float **>bump_allocate(&at, 2 * s.window_size * sizeof(float *))
+    w.inputs = <float **>bump_allocate(&at, (2 * s.window_size + s.tags) * sizeof(float *))
     w.group_starts = <int32_t *>bump_allocate(&at, (2 if s.pooled else s.n + 1) * sizeof(int32_t))
     w.outputs = <float **>bump_allocate(&at, (s.output_sets * s.m + 1) * sizeof(float *))
     w.target = <float *>bump_allocate(&at, s.columns * sizeof(float))
@@ -265,9 +272,9 @@ cdef inline uint64_t draw(Worker *worker) noexcept nogil:
 
 
 cdef inline void set_inputs(Worker *worker, Window *w, int64_t window_size) noexcept nogil:
-    """Set the input rows of the context words.
+    """Set the input rows of the context words and the tags.
 
-    Both loops run as often as for the largest window, because the processor can predict a constant number. The rows
+    The first two loops run as often as for the largest window, because the processor can predict a constant number. The rows
     that the first loop reads beyond the centre word are overwritten; those beyond the window are not used.
     """
     cdef int64_t k, before = w.centre_index - w.left
@@ -275,3 +282,5 @@ cdef inline void set_inputs(Worker *worker, Window *w, int64_t window_size) noex
         w.inputs[k] = worker.kept.rows[w.left + k]
     for k in range(window_size):
         w.inputs[before + k] = worker.kept.rows[w.centre_index + 1 + k]
+    for k in range(w.tags):
+        w.inputs[w.n - w.tags + k] = worker.kept.rows[w.first_tag + k]

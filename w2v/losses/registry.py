@@ -136,6 +136,13 @@ class Settings(
             object.__setattr__(self, "kernel", kind.kernels[0])
         if self.kernel not in kind.kernels:
             raise SettingsError(f"kernel {self.kernel}: {loss} needs kernel {kind.kernels[0]}; leave kernel out")
+        if self.documents:
+            model = "cbow" if self.documents == "dm" else "skipgram"
+            if self.model != model:
+                raise SettingsError(f"documents {self.documents}: it needs model {model}, not {self.model}")
+            for name in ("subwords", "stop_early"):
+                if getattr(self, name) is not None:
+                    raise SettingsError(f"documents {self.documents}: it cannot be combined with {name}: leave it out")
         if self.storage not in kind.storages or (self.storage == "bf16" and self.kernel == "numba"):
             what = "kernel numba" if self.storage in kind.storages else loss
             raise SettingsError(f"storage {self.storage}: {what} supports only float32; choose storage float32")

@@ -24,6 +24,7 @@ def new_worker(
     chunk_size: int = 0,
     composed: int = 0,
     labels: int = 0,
+    tags: int = 0,
 ) -> Worker:
     """Return the state of a thread.
 
@@ -36,6 +37,7 @@ def new_worker(
         chunk_size: The maximum number of ids in a chunk of the text.
         composed: The number of words in the vocabulary if their rows are composed of subwords, otherwise 0.
         labels: The highest number of labels of an example; 0 without examples.
+        tags: The highest number of tags of a document; 0 without documents.
     """
     m, kept = loss.max_rows, chunk_size + n + 2
     distinct = min(kept, composed)
@@ -56,6 +58,7 @@ def new_worker(
         "context": np.zeros(n, np.int64),
         "labels": np.zeros(labels, np.int32),
         "label_count": np.zeros(1, np.int64),
+        "tags": np.zeros(tags, np.int64),
         "kept": np.zeros(kept, np.int32),
         "token_number": np.zeros(kept, np.int32),
         "slots": np.zeros(composed, np.int32),

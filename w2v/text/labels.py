@@ -16,15 +16,19 @@ from w2v.errors import SettingsError, W2VError, pluralise, translate_errors
 from w2v.options import check_options, option
 from w2v.settings import MODEL, TEXT, TRAINING
 from w2v.system.files import Errors
+from w2v.text._text import PADDING
 from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, DataFrameLike, python_values
+from w2v.text.idstore import ReadingOptions
+from w2v.text.lines import read_whole_lines
+from w2v.text.normalise import TextOptions
 from w2v.text.words import is_missing
 
 Pooling = Literal["idf", "mean"]
 ClassifierKind = Literal["auto", "direct", "embedded"]
 
 DIRECT_LOSSES = ("ova", "softmax")  # the losses of a direct classifier
-OWN_PREFIX = "\ue000"  # of labels in lines that w2v writes: a private character, which no text uses
+OWN_PREFIX = "\ue000"  # of labels and tags in lines that w2v writes: a private character, which no text uses
 _ESCAPES = {ord(space): 0xE001 + number for number, space in enumerate(" \t\n\v\f\r\0")}
 _UNESCAPES = {private: space for space, private in _ESCAPES.items()}
 
@@ -112,6 +116,8 @@ def label_of(token: str, prefix: str) -> str:
 class LabelledTexts:
     """Texts and their labels from a table or from lists, read once, as lines that begin with their labels.
 
+    The labels may also be the tags of documents.
+
     Attributes:
         corpus: The lines, with labels as `label_token` writes them with OWN_PREFIX.
         sample_weight: float32 (N,), the weight of each text, or None.
@@ -132,15 +138,19 @@ class LabelledTexts:
     def of_table(cls, table: Corpus, column: str | None, labels: str, encoding: str, errors: Errors) -> LabelledTexts:
         """Take the columns of a table. Raise SettingsError if no column of texts is named."""
         if column is None or not has_columns(column):
-            raise SettingsError(f"--labels {labels} (labels=) needs --column (column=), the column of the text")
+            raise SettingsError(
+                f"the column of labels or tags, {labels}, needs --column (column=), the column of the text"
+            )
         rows = ((where, text, own) for where, (text, own) in table.cells([column, labels], encoding, errors))
         return cls(rows, source=table)
 
     @classmethod
     def of_lists(
-        cls, texts: Any, labels: Iterable[Any], sample_weight: Any = None, column: str | None = None
+        cls, texts: Any, labels: Iterable[Any] | None, sample_weight: Any = None, column: str | None = None
     ) -> LabelledTexts:
         """Take N texts, or a table in memory and the column of its texts, and the label or the labels of each text.
+
+        Without labels, the label of a text is its number, from 0.
 
         Raises:
             W2VError: There are no texts.
@@ -149,7 +159,7 @@ class LabelledTexts:
         if isinstance(texts, DataFrameLike) and column:
             texts = (text for _, (text,) in Corpus(texts).cells([column]))
         elif isinstance(texts, str | Mapping | DataFrameLike) or not isinstance(texts, Iterable):
-            raise W2VError(f"a list of texts is needed with a list of labels, not {type(texts).__name__}")
+            raise W2VError(f"a list of texts is needed with a list of labels or tags, not {type(texts).__name__}")
         message = "sample_weight must have one number for each text, 0 or more"
         with translate_errors(message, ValueError, TypeError, to=SettingsError):
             weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
@@ -157,7 +167,32 @@ class LabelledTexts:
             weights.ndim != 1 or not np.all(np.isfinite(weights)) or weights.min(initial=0) < 0
         ):
             raise SettingsError(message)
+        if labels is None:
+            rows = (
+                (f"the list of texts, row {number + 1}", text, number)
+                for number, text in enumerate(python_values(texts))
+            )
+            return cls(rows, weights)
         return cls(_rows(texts, labels), weights)
+
+    @classmethod
+    def of_documents(cls, texts: Any, tags: str | Iterable[Any] | None, reading: ReadingOptions) -> LabelledTexts:
+        """Take texts, as `train` does, and their tags, as labels: the column of a table, or a list.
+
+        Without tags, the tag of a text is the number of its line or row, from 0.
+        """
+        corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
+        corpus.header = corpus.header if reading.header is None else reading.header
+        if isinstance(tags, str):
+            return cls.of_table(corpus, reading.column, tags, reading.encoding, reading.errors)
+        if not corpus.files:
+            return cls.of_lists(texts, tags, column=reading.column)
+        if tags is not None:
+            raise SettingsError("tags: for files, name the column of a table that has them")
+        blocks = read_whole_lines(corpus, TextOptions(), reading.column, reading.encoding, reading.errors)
+        lines = (line for block in blocks for line in block[: -len(PADDING)].split(b"\n")[:-1])
+        rows = ((f"{corpus}, line {number + 1}", line.decode(), number) for number, line in enumerate(lines))
+        return cls(rows, source=corpus)
 
     @property
     def files(self) -> list[str]:
@@ -202,7 +237,9 @@ def labels_of(own: Any, where: str) -> list[str]:
     for value in python_values(values):
         is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not is_number and not isinstance(value, str):
-            raise W2VError(f"{where}: the label {value!r:.60} is neither text nor a whole number: convert it to text")
+            raise W2VError(
+                f"{where}: the label or tag {value!r:.60} is neither text nor a whole number: convert it to text"
+            )
         labels.append(str(value))
     return list(dict.fromkeys(filter(None, labels)))
 

@@ -30,6 +30,7 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, all_finite, loss_ratio
+from w2v.training.documents import ROWS, tags_in, tensors_of_tags
 from w2v.training.identity import Identity
 
 HASH_BLOCK_BYTES = 1 << 20  # bytes of an array hashed at a time: rows must be copied to leave out their padding
@@ -83,6 +84,7 @@ class Checkpoint:
         history: float64 (n, 4): words trained, seconds of training, summed loss and number of predictions, each since
             the start of the run. With several ranks, the last two cover only rank 0.
         frozen: Bool, (input rows,); see Initialisation.
+        tags: The tags of documents, or None.
         features: The words, n-grams and labels of a classifier, or None. Then `vocabulary` are the labels.
         path: The file that the checkpoint was read from; its arrays are then memory-mapped. Path() for the state of a
             run in memory.
@@ -98,6 +100,7 @@ class Checkpoint:
     predictions: NDArray[np.int64]
     history: NDArray[np.float64]
     frozen: NDArray[np.bool_] | None = None
+    tags: Words | None = None
     features: Features | None = None
     path: Path = Path()
     version: str = __version__
@@ -164,6 +167,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
     arrays |= checkpoint.loss.tensors
     arrays |= {"losses": checkpoint.losses, "predictions": checkpoint.predictions, "history": checkpoint.history}
     arrays |= {} if checkpoint.frozen is None else {"frozen": checkpoint.frozen}
+    arrays |= tensors_of_tags(checkpoint.tags) if checkpoint.tags else {}
     description = _Description(checkpoint.config.stored(), checkpoint.resume_info)
     # The description is stored as an array because the length of the header is limited.
     arrays["run"] = np.frombuffer(encode(description, path).encode(), np.uint8)
@@ -238,6 +242,10 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
     if settings.ngrams and not features:
         ngrams = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory=True).shared
         shapes["ngrams"] = (ngrams, settings.vector_size)
+    tags = None
+    if settings.documents:
+        tags = tags_in(arrays, "its documents")
+        shapes[ROWS] = (len(tags), settings.vector_size)
     parameters = {name: arrays[CHECKPOINT_INPUTS if name == "inputs" else name] for name in shapes}
     others = {name: arrays[name] for name in ("losses", "predictions", "history")}
     others |= {name: arrays[name] for name in ("frozen",) if name in arrays}
@@ -262,6 +270,7 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
         loss=loss,
         parameters=parameters,
         **others,
+        tags=tags,
         features=features,
         path=path,
         version=header.package_version,

@@ -12,6 +12,7 @@ from w2v.errors import Diverged
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import GapTest
 from w2v.formats.vector_file import WORD_VIEW
+from w2v.kernel.kernels import numba_kernel
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.options import options_of, refuse_unknown
@@ -25,7 +26,6 @@ from w2v.text.vocabulary import Vocabulary
 from w2v.training.config import RunConfig
 from w2v.training.model import View
 from w2v.training.perplexity import perplexity_of_ids
-from w2v.training.planning import numba_kernel
 from w2v.training.reading import ReadText, read_words
 from w2v.training.schedule import FEW_EPOCHS
 from w2v.training.train import start_runs

@@ -49,6 +49,12 @@ LABEL_SETTINGS: dict[str, Any] = {
     "vectors": "input",
     "epochs": 10,
 }
+# Other defaults for documents, by the value of `documents`: the best that were measured (bench/NOTES.md).
+DOCUMENT_SETTINGS: dict[str, dict[str, Any]] = {
+    "dbow": {"model": "skipgram", "min_count": 2, "epochs": 20, "sample": 1e-3, "alpha": 0.1},
+    "dm": {"model": "cbow", "min_count": 2, "epochs": 20, "window": 5, "alpha": 0.1},
+    "dbow+words": {"model": "skipgram", "min_count": 2, "epochs": 20, "sample": 1e-3, "alpha": 0.05},
+}
 MODEL_SUFFIX = ".safetensors"
 
 
@@ -62,6 +68,7 @@ class RunConfig:
         reading: How the text is read, including options that come from a continued model or the vectors of `init`.
         walks: How to make random walks if the corpus is a graph; None if it is a text.
         labels: The options of a classifier; None if words predict words.
+        tags: The column of a table with the tags of documents; None without one.
         phrases: The file of phrases to join; True to find phrases in the text.
         vocab: See `train`.
         freeze: See `train`.
@@ -79,6 +86,7 @@ class RunConfig:
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     walks: WalkOptions | None = None
     labels: LabelOptions | None = None
+    tags: str | None = None
     phrases: bool | str = False
     vocab: Vocab = "old"
     freeze: Freeze | None = None
@@ -93,11 +101,28 @@ class RunConfig:
             raise SettingsError(f"corpus {found!r}: it must be a path or a list of paths")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        for name in ("vocab", "freeze", "ignore_memory", "run_id"):
+        for name in ("tags", "vocab", "freeze", "ignore_memory", "run_id"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
+        if self.settings.documents:
+            self._check_documents()
+        elif self.tags is not None:
+            raise SettingsError("--tags (tags=) has no effect without --documents (documents=)")
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)  # raises SettingsError
+
+    def _check_documents(self) -> None:
+        """Raise SettingsError if an option does not suit documents."""
+        refused = {
+            "--graph (graph=)": self.walks,
+            "w2v classify (train_classifier)": self.labels,
+            "--freeze (freeze=)": self.freeze,
+            "--item (item=)": self.reading.item,
+            "--phrases (phrases=) without a file": self.phrases is True,
+        }
+        for name, is_chosen in refused.items():
+            if is_chosen:
+                raise SettingsError(f"documents {self.settings.documents}: it cannot be combined with {name}")
 
     @classmethod
     def from_options(
@@ -151,6 +176,8 @@ class RunConfig:
                 if freeze == "outputs":
                     raise SettingsError("freeze outputs: only words have such rows: choose inputs")
                 preset = LABEL_SETTINGS | preset
+            if not isinstance(source, Model):
+                preset = DOCUMENT_SETTINGS.get(str(given.get("documents")), {}) | preset
             resolved = settings_of_run(source, preset | settings, vocab, freeze)
         if given.get("held_out") and not resolved.stop_early:
             raise SettingsError(f"{display_name('held_out')} has no effect without {display_name('stop_early')}")

@@ -15,7 +15,7 @@ from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, plural
 from w2v.evaluation.labels import SMALLEST_PROBABILITY, log_losses
 from w2v.formats import bfloat16
 from w2v.formats.storage import SparseMatrix, join_rows
-from w2v.kernel.plan import Plan
+from w2v.kernel.plan import Plan, initial_inputs
 from w2v.losses.registry import loss_for
 from w2v.progress import Report
 from w2v.system.files import temporary_folder
@@ -27,7 +27,7 @@ from w2v.training.config import RunConfig
 from w2v.training.distributed import MAX_CHUNK, DistributedRun
 from w2v.training.planning import plan_examples
 from w2v.training.reading import ReadText
-from w2v.training.run import Run, initial_inputs
+from w2v.training.run import Run
 from w2v.training.start import Initialisation, initialise_from_vectors
 from w2v.vectors.keyed import KeyedVectors
 

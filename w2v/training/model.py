@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import html_curve, html_table
-from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_errors
+from w2v.errors import SettingsError, VectorsWithoutModel, W2VError, pluralise, translate_errors
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import ModelHeader, ViewHeader
@@ -28,9 +28,11 @@ from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
+from w2v.training.documents import Documents
 from w2v.training.views import whole_settings
 from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
 from w2v.vectors.combine_models import concatenate_unit_vectors
+from w2v.vectors.encode import encode_lines
 from w2v.vectors.keyed import KeyedVectors
 
 # A tensor in the file: mean losses, float64 (epochs,), NaN for epochs without predictions.
@@ -100,6 +102,7 @@ class View(HasVectors):
             number of predictions, each since the start of the run. Files do not store it.
         ngrams: The n-gram rows that the input rows are composed of, if settings.subwords is set.
         coordinates: See ModelHeader. Models with the same frozen output rows have the same name here.
+        documents: The tags of documents and their rows, if settings.documents is set.
     """
 
     settings: Settings
@@ -113,6 +116,7 @@ class View(HasVectors):
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
     coordinates: str = ""
+    documents: Documents | None = None
 
     def __repr__(self) -> str:
         return f"<View: {_described(self)}>"
@@ -144,8 +148,13 @@ class View(HasVectors):
 
     @cached_property
     def vectors(self) -> NDArray[Any]:
-        """The word vectors, in the dtype of `inputs`: (V, D), or (V, 2D) where settings.vectors is "concatenated"."""
+        """The word vectors, in the dtype of `inputs`: (V, D), or (V, 2D) where settings.vectors is "concatenated".
+
+        With documents "dbow", words have no trained input rows, and the vectors are the output rows.
+        """
         kind = self.settings.word_vectors
+        if self.settings.documents == "dbow" and not self.loss.no_word_outputs:
+            return memory.read_only(self.outputs[: len(self.inputs)])
         if kind == "input":
             return self.inputs
         make = combine_matrices if kind == "combined" else concatenate_matrices
@@ -240,6 +249,9 @@ class View(HasVectors):
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
         others: dict[str, Any] = {"text": header.text, "ngrams": ngrams, "coordinates": header.coordinates}
+        others["documents"] = Documents.from_file(stored.tensors, settings.vector_size, path)
+        if bool(others["documents"]) != bool(settings.documents):
+            raise W2VError(f"{path}: damaged: its documents do not fit its settings")
         view = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
         if inputs is not stored.vectors:
             # Vectors computed again may differ in the last bits.
@@ -255,6 +267,7 @@ class View(HasVectors):
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
         header = replace(self._text_header, settings=self.settings.as_dict(), metrics=metrics)
         tensors |= self.ngrams.tensors if self.ngrams else {}
+        tensors |= self.documents.tensors if self.documents else {}
         words = Words.of(self.vocabulary.words)
         return VectorFile(words, self.vectors, self.vocabulary.counts, tensors, header)
 
@@ -361,6 +374,50 @@ class Model(HasVectors):
         vectors = concatenate_unit_vectors(matrices, [rows] * len(matrices), [1.0] * len(matrices))
         vectors = memory.read_only(vectors)
         return KeyedVectors(words, vectors, counts, tensors=self._ngrams.tensors, header=self._vectors_header)
+
+    @property
+    def documents(self) -> KeyedVectors:
+        """The vectors of the training documents by tag, float32; without tags, by the number of the line from 0.
+
+        Raises:
+            SettingsError: The model was trained without `documents`.
+        """
+        if not (documents := self._words.documents):
+            raise SettingsError("the model has no documents: train with --documents (documents=)")
+        return documents.keyed_vectors
+
+    def infer(
+        self,
+        texts: Iterable[str | None] | Iterable[Sequence[str] | None],
+        *,
+        epochs: int | None = None,
+        alpha: float | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the vectors of N new texts or lists of words, float32 (N, D), in the space of `documents`.
+
+        The vector of a text does not depend on the other texts or on the number of threads: the same text always has
+        the same bits. A text without a known word gets zeros.
+
+        Args:
+            texts: The texts, which are split into words as in the training.
+            epochs: The number of passes over each text; by default, as in the training.
+            alpha: The learning rate at the start; by default, as in the training.
+
+        Raises:
+            SettingsError: The model was trained without `documents`, or a value is impossible.
+            W2VError: `texts` is not a list of texts.
+        """
+        return encode_lines(self._inference.with_schedule(epochs, alpha), texts)
+
+    @cached_property
+    def _inference(self) -> Any:
+        """The copy of the model that infers vectors of texts."""
+        from w2v.training.infer import Inference  # the kernel is imported only when it is needed
+
+        return Inference(self._words)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_inference"}
 
     @property
     def _ngrams(self) -> Ngrams:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +12,13 @@ from w2v._kernels import MAX_CHUNK_SIZE, chunk_size, step_for, worker_bytes
 from w2v.errors import NothingToTrain
 from w2v.formats import bfloat16
 from w2v.kernel import loop
-from w2v.kernel.plan import Plan, instruction_set
+from w2v.kernel.kernels import numba_kernel, own_instruction_set
+from w2v.kernel.plan import Plan, thresholds
 from w2v.losses.registry import Settings, loss_for
 from w2v.text.examples import Examples
 from w2v.text.idstore import IdStore
 from w2v.text.subword_rows import SubwordRows
+from w2v.training.documents import find_documents
 from w2v.training.schedule import epochs_for
 from w2v.training.start import Initialisation
 from w2v.vectors.combine_matrices import memory_of
@@ -88,6 +88,10 @@ def plan_run(
         subwords, shares = frozen_rows(initial.frozen)
     words = store.remap(vocabulary.words)
     tokens_before = store.cumulative_known_counts(words, chunk)
+    tags = None
+    if initial.tags:
+        words, tags = find_documents(store, words, len(vocabulary), initial.tags, chunk)
+        keep = np.append(keep, np.ones(len(initial.tags), np.float32))
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
         raise NothingToTrain(
             f"no {store.noun} of the corpus is in the vocabulary that was given: are language, --lower and --tokenize "
@@ -108,6 +112,7 @@ def plan_run(
         shares=shares,
         frozen_outputs=bool(initial.coordinates),
         output_words=initial.output_words,
+        tags=tags,
     )
 
 
@@ -186,28 +191,16 @@ def update_shares(subwords: SubwordRows, presence: NDArray[np.float64]) -> NDArr
     return shares
 
 
-def thresholds(probabilities: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Return uint32 thresholds such that a uniform 32-bit number is <= the threshold with the given probability."""
-    scaled = np.ceil(probabilities.astype(np.float64) * 2.0**32) - 1
-    limited: NDArray[np.float64] = np.clip(scaled, 0, 2**32 - 1)
-    return limited.astype(np.uint32)
-
-
 def _instruction_set(original: str, kernel: str) -> str:
     """Return the instruction set that the run began with, because other sets round differently.
 
     If this machine does not support it, warn and return the machine's own.
     """
-    own = str(numba_kernel().target_name()) if kernel == "numba" else instruction_set()
+    own = own_instruction_set(kernel)
     if not original or original == own or (kernel == "cython" and step_for(original)):
         return original or own
     log.warning("the run began with %s, and this machine uses %s: last bits will differ", original, own)
     return own
-
-
-def numba_kernel() -> Any:
-    """Import and return the module of the Numba kernel. It is imported late, because Numba is optional and slow."""
-    return import_module("w2v.kernel.numba_kernel")
 
 
 def memory_needed(plan: Plan, settings: Settings, copies: int = 0, later: int = 0) -> int:
@@ -233,7 +226,7 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0, later: int = 
 
 
 def input_row_count(plan: Plan) -> int:
-    """Return the number of input rows: one per word, followed by the n-gram rows if there are subwords."""
+    """Return the number of input rows: one per word, followed by the rows of tags or of n-grams."""
     return len(plan.keep_thresholds) + (plan.subwords.shared if plan.subwords else 0)
 
 

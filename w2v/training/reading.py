@@ -25,10 +25,11 @@ from w2v.text.idstore import IdStore, TypeCounts, read_corpus
 from w2v.text.labels import OWN_PREFIX, LabelledTexts
 from w2v.text.phrases import Phrases
 from w2v.text.tagging import TaggedTexts, join_tagged
-from w2v.text.words import NOUNS, KeyType
+from w2v.text.words import NOUNS, KeyType, Words
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import Communicator, OneProcess
 from w2v.training.config import RunConfig
+from w2v.training.documents import take_tags
 from w2v.training.identity import check_identity
 
 
@@ -46,6 +47,7 @@ class ReadText:
         ranks: The ranks that train.
         seconds: The time spent on reading.
         held_out: The texts that score a classifier after each epoch; None if they are a part of this text.
+        tags: The tags of documents, or None.
     """
 
     store: IdStore
@@ -57,6 +59,7 @@ class ReadText:
     ranks: OneProcess = field(default_factory=OneProcess)
     seconds: float = 0.0
     held_out: ReadText | None = None
+    tags: Words | None = None
 
     @property
     def held_out_checksum(self) -> str:
@@ -122,12 +125,14 @@ def read_text(
         with ranks.collective_errors():
             store, joined_phrases = read_words(part, config, progress)
             stack.enter_context(store)
+            tags = take_tags(store) if config.settings.documents else None
         types = _merge_types(ranks, store)
         with ranks.collective_errors():
             if not types.tokens:
                 raise NothingToTrain(f"{opened} holds no {types.noun}s")
         stack.pop_all()
-    return ReadText(store, types, joined_phrases, opened, ranks=ranks, seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return ReadText(store, types, joined_phrases, opened, ranks=ranks, seconds=seconds, tags=tags)
 
 
 def _open_corpus(
@@ -140,6 +145,8 @@ def _open_corpus(
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
     if isinstance(corpus, LabelledTexts):
         return corpus
+    if config.settings.documents:
+        return LabelledTexts.of_documents(corpus, config.tags, config.reading)
     opened = corpus if isinstance(corpus, Corpus | TaggedTexts) else Corpus(cast(Source, corpus))
     if config.labels and config.labels.labels and isinstance(opened, Corpus):
         reading = config.reading
@@ -213,6 +220,7 @@ def _check_options_for_ranks(config: RunConfig) -> None:
     reading = config.reading
     refused = {
         "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
+        "--documents (documents=): each rank would train its own rows of tags": config.settings.documents,
         "--stop-early (stop_early) holds out the end of the whole text": config.settings.stop_early,
         "--item (item=): a session may have rows in the parts of several ranks": reading.item is not None,
         "--strip-markup (strip_markup=True): the text cannot be divided among ranks inside markup": (

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from w2v._kernels import Kernel
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
-from w2v.kernel.plan import Plan
+from w2v.kernel.kernels import new_kernel
+from w2v.kernel.plan import Plan, initial_inputs
 from w2v.losses.loss import by_tensor_name
 from w2v.losses.registry import Settings
 from w2v.progress import Meter, Report
@@ -27,9 +27,10 @@ from w2v.training.checkpoint import Checkpoint, ResumeInfo
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
+from w2v.training.documents import ROWS, Documents
 from w2v.training.early_stopping import EarlyStopping
 from w2v.training.model import View, matrix_arguments
-from w2v.training.planning import input_row_count, memory_needed, numba_kernel, plan_run
+from w2v.training.planning import input_row_count, memory_needed, plan_run
 from w2v.training.reading import ReadText
 from w2v.training.schedule import Schedule
 from w2v.training.start import Initialisation
@@ -37,7 +38,6 @@ from w2v.training.start import Initialisation
 log = logging.getLogger("w2v")
 
 POLL_SECONDS = 0.1  # between checks of the threads
-INIT_BLOCK = 1 << 17  # initial values in a block of rows
 HISTORY_ROWS = 200  # approximate number of rows in the history of a finished run
 SAMPLED_ROWS = 256  # checked for NaN and infinity at both ends of each matrix, where the most updated rows are
 
@@ -84,6 +84,7 @@ class Run:
         """
         self.config, self.text, self.store = config, text, text.store
         self.vocabulary, self.frozen, self.coordinates = initial.vocabulary, initial.frozen, initial.coordinates
+        self.tags = initial.tags
         self.checkpoint_folder = checkpoint_folder
         self._later_memory = later_memory
         self.seconds = 0.0
@@ -151,21 +152,19 @@ class Run:
         self.needed_memory = memory_needed(plan, settings, copies, self._later_memory) + other_memory
         found = memory.check(self.needed_memory, "training", hint, self.config.ignore_memory)
         self.peak_memory, self.memory_limit = found
-        words, size = len(plan.keep_thresholds), settings.vector_size
+        words, size = len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0), settings.vector_size
         inputs = initial_inputs(input_row_count(plan), size, settings.seed, bfloat16.dtype_of(settings.storage))
         parameters = plan.loss.new_parameters()
         # The kernel trains padded rows. `self.parameters` are views of them without the padding.
         self.parameters = {"inputs": inputs[:words, :size]} | by_tensor_name(plan.loss.stored(parameters))
         if plan.subwords and settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, :size]
+        if plan.tags:
+            self.parameters[ROWS] = inputs[words:, :size]
         for name, array in initial.parameters.items():
-            in_order = initial.rows is None or name == "ngrams"
-            self.parameters[name][slice(None) if in_order else initial.rows] = array
-        self.kernel: Any
-        if settings.kernel == "numba":
-            self.kernel = numba_kernel().Kernel(plan, inputs, parameters)
-        else:
-            self.kernel = Kernel(plan, bfloat16.as_uint16(inputs), bfloat16.as_uint16(parameters["outputs"]))
+            in_order = initial.rows is None or name in ("ngrams", ROWS)
+            self.parameters[name][slice(len(array)) if in_order else initial.rows] = array
+        self.kernel = new_kernel(plan, inputs, parameters)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run.
@@ -205,6 +204,7 @@ class Run:
             predictions=self.kernel.predictions,
             history=self.history,
             frozen=self.frozen,
+            tags=self.tags,
         )
 
     def view(self) -> View:
@@ -230,6 +230,7 @@ class Run:
             history=self.history,
             text=self.config.text,
             ngrams=ngrams,
+            documents=Documents(self.tags, memory.read_only(parameters[ROWS])) if self.tags else None,
             coordinates=self.coordinates,
             **matrix_arguments(parameters),
         )
@@ -445,14 +446,3 @@ def resume_position(resume_info: ResumeInfo, end: int, ranks: int) -> int:
             "the checkpoint was written by a version of w2v that divides texts differently: resume with that version"
         )
     return resume_info.done
-
-
-def initial_inputs(rows: int, size: int, seed: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
-    """Return new input rows, drawn uniformly from ±0.5 / size as in word2vec.c: (rows, size padded with zeros)."""
-    inputs = memory.aligned_rows(rows, size, dtype)
-    generator = np.random.Generator(np.random.PCG64(seed))
-    block_rows = -(-INIT_BLOCK // size)
-    for start in range(0, rows, block_rows):
-        block = inputs[start : start + block_rows, :size]
-        block[:] = (generator.random(block.shape, np.float32) - 0.5) / size
-    return inputs

@@ -126,6 +126,8 @@ def slices(
         )
     options = {"views": "words", "vectors": "input", **given}
     config = RunConfig.from_options({**options, "checkpoint": checkpoint})
+    if config.settings.documents:
+        raise SettingsError("documents: slices train words: leave it out")
     sources = named_sources(corpora)
     words = None
     if tag_words is None:

@@ -22,9 +22,11 @@ from w2v.text.idstore import TypeCounts
 from w2v.text.subword_rows import SubwordRows
 from w2v.text.tagging import TaggedTexts
 from w2v.text.vocabulary import Vocabulary, extend_vocabulary
+from w2v.text.words import Words
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.config import RunConfig
 from w2v.training.divergence import all_finite
+from w2v.training.documents import ROWS
 from w2v.training.model import View
 from w2v.training.reading import ReadText
 from w2v.training.source import CONTINUED_ALPHA, Vocab
@@ -50,6 +52,7 @@ class Initialisation:
             output rows are trained.
         output_words: See Plan. The loss must draw only words that have their own output row.
         instruction_set: The instruction set that the run began with; "" for a new run.
+        tags: The tags of documents, or None. The first of them have rows in `parameters`, if any.
     """
 
     vocabulary: Vocabulary
@@ -60,6 +63,7 @@ class Initialisation:
     coordinates: str = ""
     output_words: NDArray[np.int32] | None = None
     instruction_set: str = ""
+    tags: Words | None = None
 
 
 def initialise(
@@ -90,19 +94,25 @@ def initialise(
             frozen=checkpoint.frozen,
             coordinates=checkpoint.resume_info.coordinates,
             instruction_set=checkpoint.resume_info.instruction_set,
+            tags=checkpoint.tags,
         )
     elif isinstance(source, View) and config.freeze == "outputs":
         initial = _initialise_from_compass(source, settings, types, str(text.corpus))
     elif isinstance(source, View):
         initial = _initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
+        if source.documents and text.tags:
+            old = source.documents.tags
+            tags = old.concat(text.tags.take(np.flatnonzero(old.rows_of(text.tags) < 0)))
+            initial = replace(initial, tags=tags, parameters={**initial.parameters, ROWS: source.documents.rows})
     else:
         if vocabulary is None:
-            vocabulary = Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
+            min_count = max(settings.min_count, 1 if text.tags else 0)  # the counts of tags are 0
+            vocabulary = Vocabulary.from_store(types, min_count, settings.max_vocab)
         else:
             vocabulary = vocabulary.with_key_type(types.key_type)
-        initial = Initialisation(vocabulary)
+        initial = Initialisation(vocabulary, tags=text.tags)
         if source is not None:
-            initial = initialise_from_vectors(source, vocabulary, config.freeze)
+            initial = replace(initialise_from_vectors(source, vocabulary, config.freeze), tags=text.tags)
     if not isinstance(text.corpus, TaggedTexts):
         return initial
     # The tagged forms of a word share an output row.

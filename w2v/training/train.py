@@ -192,6 +192,11 @@ def open_training(
             views = ViewOptions(views=views).views
             views = TWO_VIEWS if len(resumed) > 1 else ONE_VIEW if resumed else views_of_source(views, source)
             settings_of_views(views, config.settings)  # raises SettingsError now, before the text is read
+            has_tags = config.tags is not None or isinstance(corpus, LabelledTexts)
+            if isinstance(source, Model) and config.settings.documents and not has_tags:
+                raise SettingsError(
+                    "a model of documents is continued with --tags (tags=): numbers of lines are not unique"
+                )
             for each in resumed.values():
                 if each.version != __version__:
                     writer = f"the checkpoint was written by w2v {each.version}"
@@ -353,6 +358,7 @@ class Arguments(RunArguments, ReadingOptions, WalkOptions, ViewOptions, Settings
     settings: Settings | None = None
     preset: Preset | None = None
     graph: bool = False
+    tags: str | Iterable[Any] | None = None
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
@@ -374,6 +380,8 @@ def train(corpus: Source, **given: Any) -> Model:
         graph: Whether the files of the corpus are a graph, to train on random walks; see w2v.graph.readers.read_graph.
             The corpus may also be a graph of scipy.sparse or networkx. The default of preset is then "graph".
         weighted, directed, delimiter, walk_length, num_walks, p, q: The options of the walks; see WalkOptions.
+        tags: With `documents`: the tags of the texts, as the name of a column or as a list of a tag, or a list of tags,
+            for each text. Texts may share tags. By default, the tag of a text is its number, from 0.
         views: "words" for a model of one view, "words+subwords" for two; see --views.
         vocabulary: The words to train, instead of the words of the corpus.
         continue_from: A model to continue, or its .safetensors file. The run starts with the matrices of the model and
@@ -412,6 +420,8 @@ def train(corpus: Source, **given: Any) -> Model:
     """
     refuse_unknown(given, [each.name for each in fields(Arguments)], RENAMED)
     ranks, progress = given.pop("communicator", None) or OneProcess(), given.pop("progress", None)
+    tags = given.pop("tags", None)
+    given |= {"tags": tags} if isinstance(tags, str) else {}
     opened: dict[str, Any] = {name: given.get(name) for name in ("vocabulary", "checkpoint")}
     views = given.get("views", ViewOptions.views)
     with ranks.collective_errors():
@@ -428,10 +438,24 @@ def train(corpus: Source, **given: Any) -> Model:
         if is_graph(corpus):
             given["graph"] = True
         config = RunConfig.from_options(given, source)
+        corpus = _with_tags(corpus, config, tags)
     opened |= {"views": views, "source": source, "ranks": ranks, "progress": progress}
     with open_training(config, corpus, **opened) as training:
         training.train(progress)
         return training.model()
+
+
+def _with_tags(corpus: Any, config: RunConfig, tags: Any) -> Any:
+    """Return the texts with a list of tags, and other texts as they are.
+
+    Raises:
+        SettingsError: The run has no documents.
+    """
+    if tags is None or isinstance(tags, str):
+        return corpus
+    if not config.settings.documents:
+        raise SettingsError("--tags (tags=) has no effect without --documents (documents=)")
+    return LabelledTexts.of_documents(corpus, tags, config.reading)
 
 
 def resume(
@@ -439,6 +463,7 @@ def resume(
     corpus: Source | None = None,
     *,
     labels: Iterable[Any] | None = None,
+    tags: Iterable[Any] | None = None,
     sample_weight: Any = None,
     held_out: Any = None,
     phrases: bool | PathLike = False,
@@ -457,6 +482,7 @@ def resume(
         folder: The `checkpoint` folder of `train`, or the result of `latest_checkpoints`.
         corpus: The same text as before; it may have been moved.
         labels, sample_weight: The same as before, for a classifier of texts in memory; see `train_classifier`.
+        tags: The same list as before, for documents in memory; see `train`.
         held_out: The same as before; see `train_classifier`.
         phrases: The same file of phrases, if the run joined the phrases of a file.
         cache: See `train`.
@@ -482,6 +508,7 @@ def resume(
             raise W2VError(f"give the corpus again, because paths in a checkpoint are not used; {before}")
         others = {"notes": first.config.notes if notes is None else dict(notes), "ignore_memory": ignore_memory}
         config = resumed_config(checkpoints, phrases, cache, **others)
+        corpus = _with_tags(corpus, config, tags)
     resources: dict[str, Any] = {"checkpoint": run_folder(checkpoints), "ranks": ranks, "progress": progress}
     resources["held_out"] = with_labels(held_out)
     texts = corpus if labels is None else LabelledTexts.of_lists(corpus, labels, sample_weight)

@@ -204,6 +204,8 @@ def tune(
     fixed, choices = _fixed_and_choices({name: given[name] for name in given if name not in READING_NAMES}, max_size)
     config = RunConfig.from_options({**given, **fixed, "phrases": phrases, "ignore_memory": ignore_memory})
     settings = config.settings
+    if settings.documents:
+        raise SettingsError("documents: tune searches settings for words: leave it out")
     settings_of_views(ViewOptions(views=views).views, settings)  # raises SettingsError now, before the text is read
     questions, pairs = as_paths(questions), as_paths(pairs)
     for file in (*questions, *pairs):

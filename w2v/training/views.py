@@ -45,7 +45,7 @@ def choose_views(views: Views, settings: Settings, types: TypeCounts) -> Views:
         return views
     most = MAX_WORDS_LONG if settings.vector_size >= LONG_VECTOR_SIZE else MAX_WORDS
     is_default = (settings.model, settings.loss) == ("cbow", DEFAULT_LOSS)
-    is_default = is_default and settings.window is settings.vectors is settings.subwords is None
+    is_default = is_default and settings.window is settings.vectors is settings.subwords is settings.documents is None
     is_measured = settings.vector_size >= MIN_VECTOR_SIZE and MIN_WORDS <= types.tokens <= most
     if not (types.is_text and is_default and is_measured and has_word_parts(types, DEFAULT_NGRAMS[0])):
         return ONE_VIEW
@@ -70,6 +70,8 @@ def settings_of_views(views: Views, settings: Settings) -> dict[str, Settings]:
     if views != TWO_VIEWS:
         return {WORD_VIEW: settings}
     size = settings.vector_size
+    if settings.documents:
+        raise SettingsError(f"views {views}: with documents, a model has one view: leave it out")
     if size < 2:
         raise SettingsError(f"vector_size {size}: views {views} needs at least 2 values, one for each view")
     window = settings.window

@@ -55,6 +55,15 @@ def encode(
         SettingsError: If `weights` is unknown, or if it is "idf" or "sif" and the counts of the words are unknown.
         W2VError: If `texts` is not a list of texts, but a table or a string, for example.
     """
+    return encode_lines(Encoder(vectors_of(model), weights), texts)
+
+
+def encode_lines(encoder: Any, texts: Any) -> Floats:
+    """Return the vectors that an Encoder or an Inference gives to texts or lists of words in memory, float32 (n, D).
+
+    Raises:
+        W2VError: If `texts` is not a list of texts, but a table or a string, for example.
+    """
     if isinstance(texts, str):
         raise W2VError(f"a list of texts is needed, not a single one: write [{texts[:60]!r}]")
     if isinstance(texts, DataFrameLike | Mapping):
@@ -62,7 +71,6 @@ def encode(
     if not isinstance(texts, Iterable):
         raise W2VError(f"a list of texts is needed, not an object of type {type(texts).__name__}")
     lines = (text.replace("\n", " ") if isinstance(text, str) else text for text in python_values(texts))
-    encoder = Encoder(vectors_of(model), weights)
     blocks = encoder.blocks(Corpus(lines), progress=lambda _: None)
     return np.concatenate([np.empty((0, encoder.size), np.float32), *blocks])
 

@@ -129,6 +129,16 @@ OF_RUNS = options.composed(
     "override them.",
 )
 @options.TRAINING_SETTINGS
+@options.option_for(Settings, "documents")
+@click.option(
+    "--tags",
+    cls=Option,
+    group=TEXT,
+    common=True,
+    metavar="COLUMN",
+    help="With --documents: the column of a table with the tag, or the list of tags, of each row; rows may share tags. "
+    "--column is the column of the text.  [default: the tag is the number of the line or row, from 0]",
+)
 @options.READING
 @click.option(
     "--graph",
@@ -141,6 +151,9 @@ OF_RUNS = options.composed(
 @options.WALKS
 @options.SETTING_FLAG_OPTIONS
 @options.rare_option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
+@options.rare_option(
+    "--save-documents", type=FILE, help="With --documents: write their vectors to this file, in any format of -o."
+)
 @options.rare_option(
     "--read-vocab", "vocabulary", type=FILE, help="Use the words and counts in this file instead of counting."
 )
@@ -193,6 +206,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
     w2v train news/ 'wiki/*.gz' -o vectors.safetensors --vector-size 300 --epochs 3
     gzip -dc corpus.gz | w2v train - --cbow --loss hs --json
     w2v train corpus.txt --phrases
+    w2v train texts.csv --column text --documents dbow --tags id -o texts.safetensors
     w2v train --graph edges.tsv -p 0.5 -q 2 -o nodes.safetensors
     w2v train corpus.txt --vector-size 300 --dry-run
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
@@ -300,7 +314,7 @@ def _warn_of_lost_parts(output: Path, model: Model) -> None:
 
 
 def save_all(files: Mapping[str, Path], model: Any, force: bool) -> None:
-    """Write the outputs of a run: the model or classifier and, if requested, its vocabulary and the plot of the run.
+    """Write the outputs of a run: the model or classifier and, if requested, its vocabulary, documents and plot.
 
     Args:
         files: The outputs by parameter; see `Command`.
@@ -311,6 +325,8 @@ def save_all(files: Mapping[str, Path], model: Any, force: bool) -> None:
     written: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
     if "save_vocab" in files:
         written.append((files["save_vocab"], outputs.saver(model.vocabulary, model.metrics["sentences"])))
+    if "save_documents" in files:
+        written.append((files["save_documents"], outputs.saver(model.documents)))
     if "plot" in files:
         from w2v.plotting.curves import run_picture
 

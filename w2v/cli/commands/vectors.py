@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -36,13 +36,13 @@ from w2v.progress import Report
 from w2v.settings import WordVectors
 from w2v.system.files import Errors
 from w2v.text.encodings import UTF_8
-from w2v.training.model import Model
+from w2v.training.model import Model, view_of_words
 from w2v.vectors import query as queries
 from w2v.vectors import reduce
 from w2v.vectors.approximate import ApproximateIndex
 from w2v.vectors.combine_models import Selection
 from w2v.vectors.combine_models import combine as combine_models
-from w2v.vectors.encode import Encoder, Weights
+from w2v.vectors.encode import Encoder
 from w2v.vectors.keyed import KeyedVectors, load, read, to_keyed_vectors
 from w2v.vectors.query import Method
 from w2v.vectors.recommend import Recommender
@@ -207,10 +207,10 @@ def query(
 )
 @options.choice_option(
     "--weights",
-    choices=Weights,
-    default="sif",
+    choices=Literal["mean", "idf", "sif", "infer"],
     help="Weights of the words. mean: all equal; idf: -log of the word's frequency; sif: lower for frequent words, and "
-    "the common direction of all text vectors is subtracted.",
+    "the common direction of all text vectors is subtracted. infer: train the vector of each text, with a model of "
+    "w2v train --documents.  [default: sif; infer for such a model]",
 )
 @click.option(
     "--column",
@@ -224,7 +224,7 @@ def encode(
     model: Path,
     texts: tuple[str, ...],
     output: Path,
-    weights: Weights,
+    weights: Literal["mean", "idf", "sif", "infer"] | None,
     column: str | None,
     encoding: str | None,
     header: bool | None,
@@ -234,7 +234,8 @@ def encode(
 ) -> Result:
     """Compute a vector for each line of TEXTS.
 
-    The vector is the weighted mean of the vectors of the words on the line, or zeros if no word is known. TEXTS are
+    The vector is the weighted mean of the vectors of the words on the line, or zeros if no word is known. A model of
+    documents (w2v train --documents) infers it in their space instead. TEXTS are
     files, by default standard input. They are split into words as in the training of MODEL. The weights idf and sif
     need a MODEL with counts, such as a .safetensors file.
 
@@ -245,7 +246,15 @@ def encode(
     corpus = options.corpus_of(texts or ["-"], header)
     outputs.check(output, force, map(Path, texts), models=[model])
     write, reading = matrices.writer_for(output), options.reading_options({"encoding": encoding})
-    encoder = Encoder(load(model, errors=errors, progress=progress), weights, errors)
+    vectors = load(model, errors=errors, progress=progress)
+    weights = weights or ("infer" if "documents" in vectors.tensors else "sif")
+    encoder: Any = None
+    if weights == "infer":
+        from w2v.training.infer import Inference  # the kernel is imported only when it is needed
+
+        encoder = Inference(view_of_words(model), errors=errors)
+    else:
+        encoder = Encoder(vectors, weights, errors)
     write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
