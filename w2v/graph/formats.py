@@ -21,6 +21,7 @@ LINES = (
     "dimacs",
     "metis",
 )  # formats whose lines w2v divides into fields; all others are libraries'
+MATRICES = ("mtx", "npz", "mat")  # formats that scipy reads
 # For each format: the extensions of its files, and a regular expression for their first bytes.
 FORMATS = {
     "npz": ((".npz",), ZIP),
@@ -58,7 +59,7 @@ def read_with_library(kind: str, where: str, content: bytes, *, bipartite: bool,
     Raises:
         W2VError: If a package is missing, or if the file is not a graph in this format.
     """
-    is_matrix = kind in ("mtx", "npz", "mat")
+    is_matrix = kind in MATRICES
     purpose = f"{where}: graphs in the format {kind} need one more package"
     library = import_optional(purpose, "graphs", "scipy.io" if is_matrix else "networkx")
     names = None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.display import html_curve, html_table
-from w2v.errors import VectorsWithoutModel, W2VError, pluralise, translate_errors
+from w2v.errors import SettingsError, VectorsWithoutModel, W2VError, pluralise, translate_errors
 from w2v.evaluation.analogies import AnalogyResult, analogies
 from w2v.formats import bfloat16, registry
 from w2v.formats.header import ModelHeader, ViewHeader
@@ -26,7 +26,7 @@ from w2v.system import memory
 from w2v.system.files import PathLike
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import LABEL_TENSORS, Vocabulary, label_tensors, labels_of_file
 from w2v.text.words import Words
 from w2v.training.views import whole_settings
 from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
@@ -98,6 +98,8 @@ class View(HasVectors):
             number of predictions, each since the start of the run. Files do not store it.
         ngrams: The n-gram rows that the input rows are composed of, if settings.subwords is set.
         coordinates: See ModelHeader. Models with the same frozen output rows have the same name here.
+        contexts: The words that the output layer predicts, if they are not `vocabulary`: in a model of pairs with two
+            vocabularies.
     """
 
     settings: Settings
@@ -111,6 +113,7 @@ class View(HasVectors):
     history: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))
     ngrams: Ngrams | None = None
     coordinates: str = ""
+    contexts: Vocabulary | None = None
 
     def __repr__(self) -> str:
         return f"<View: {_described(self)}>"
@@ -157,6 +160,18 @@ class View(HasVectors):
         ngrams = self.ngrams.tensors if self.ngrams and self.vectors is self.inputs else {}
         words, counts = self.vocabulary.words, self.vocabulary.counts
         return KeyedVectors(words, self.vectors, counts, tensors=ngrams, header=self._text_header)
+
+    def context_vectors(self) -> KeyedVectors:
+        """Return the output rows as vectors of the words that they predict, float32.
+
+        Raises:
+            SettingsError: The loss has no output row for each word.
+        """
+        if self.loss.no_word_outputs:
+            raise SettingsError(f"loss {self.settings.loss}: {self.loss.no_word_outputs}: contexts have no vectors")
+        contexts = self.contexts or self.vocabulary
+        header = ModelHeader(key_type=contexts.key_type)
+        return KeyedVectors(contexts.words, self.outputs[: len(contexts)], contexts.counts, header=header)
 
     @property
     def _text_header(self) -> ModelHeader:
@@ -232,12 +247,15 @@ class View(HasVectors):
         if not bfloat16.is_training_dtype(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         with translate_errors(str(path), W2VError):
-            loss = loss_for(settings, vocabulary, stored.tensors | output_parameters)
+            is_of_pairs = LABEL_TENSORS.keys() & stored.tensors.keys()
+            contexts = labels_of_file(stored.tensors, header.key_type) if is_of_pairs else None
+            loss = loss_for(settings, contexts or vocabulary, stored.tensors | output_parameters)
         matrices = matrix_arguments({"inputs": inputs} | output_parameters)
         ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
             raise W2VError(f"{path}: damaged: its n-grams do not fit its settings")
         others: dict[str, Any] = {"text": header.text, "ngrams": ngrams, "coordinates": header.coordinates}
+        others["contexts"] = contexts
         view = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
         if inputs is not stored.vectors:
             # Vectors computed again may differ in the last bits.
@@ -247,7 +265,7 @@ class View(HasVectors):
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file. It includes the input rows only if they are not the word vectors."""
         tensors = {} if self.vectors is self.inputs else {INPUTS_TENSOR: self.inputs}
-        tensors |= self.output_parameters | self.loss.tensors
+        tensors |= self.output_parameters | self.loss.tensors | (label_tensors(self.contexts) if self.contexts else {})
         metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
@@ -263,6 +281,8 @@ class View(HasVectors):
             SettingsError: The loss of the model does not allow this kind.
         """
         self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
+        if self.contexts and kind != "input":
+            raise SettingsError(f"vectors {kind}: the inputs and contexts of pairs are different words: choose input")
         # Vectors that combine input and output rows have another coordinate system.
         return replace(self, settings=settings, coordinates=self.coordinates if kind == "input" else "")
 
@@ -359,6 +379,11 @@ class Model(HasVectors):
         vectors = concatenate_unit_vectors(matrices, [rows] * len(matrices), [1.0] * len(matrices))
         vectors = memory.read_only(vectors)
         return KeyedVectors(words, vectors, counts, tensors=self._ngrams.tensors, header=self._vectors_header)
+
+    @cached_property
+    def contexts(self) -> KeyedVectors:
+        """The output rows as vectors of the contexts that they predict; see `train_pairs`."""
+        return self._words.context_vectors()
 
     @property
     def _ngrams(self) -> Ngrams:
@@ -475,9 +500,12 @@ def view_of_words(model: AnyModel) -> View:
     """Return the view of words of a model or of its file. A view is returned unchanged.
 
     Raises:
-        W2VError: The file cannot be read or has no output layer.
+        W2VError: The file cannot be read or has no output layer, or this layer predicts other words.
     """
-    return model if isinstance(model, View) else Model.of(model).views[WORD_VIEW]
+    view = model if isinstance(model, View) else Model.of(model).views[WORD_VIEW]
+    if view.contexts:
+        raise W2VError("the model was trained on pairs, so its output layer predicts contexts, and not its words")
+    return view
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

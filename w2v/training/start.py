@@ -82,6 +82,8 @@ def initialise(
         W2VError: The source cannot be used.
     """
     settings, types = config.settings, text.types
+    if isinstance(source, View) and source.contexts:
+        raise W2VError("the model was trained on pairs: train it with pairs, or choose another model")
     if checkpoint is not None:
         initial = Initialisation(
             checkpoint.vocabulary,
@@ -94,7 +96,7 @@ def initialise(
     elif isinstance(source, View) and config.freeze == "outputs":
         initial = _initialise_from_compass(source, settings, types, str(text.corpus))
     elif isinstance(source, View):
-        initial = _initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
+        initial = initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
     else:
         if vocabulary is None:
             vocabulary = Vocabulary.from_store(types, settings.min_count, settings.max_vocab)
@@ -146,7 +148,7 @@ def initialise_from_vectors(
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
-def _initialise_from_model(
+def initialise_from_model(
     model: View, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool
 ) -> Initialisation:
     """Initialise a run from a model that is continued.
