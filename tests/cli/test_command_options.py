@@ -738,6 +738,7 @@ TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
     *("train --resume", "tune --resume", "train --verbose"),
+    *("train --pairs", "train --contexts"),  # tests/training/test_pairs.py
     *(
         "classify --resume",
         "classify --continue",

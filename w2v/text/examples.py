@@ -386,7 +386,7 @@ class Features:
             or (np.any(buckets[1:] <= buckets[:-1]) and len(np.unique(buckets)) != len(buckets))
             or len(found.get("idf", np.empty(rows))) != rows
         ):  # fmt: skip
-            raise W2VError("damaged: its n-grams are inconsistent")
+            raise W2VError("damaged: its labels and n-grams are inconsistent")
         own = options.word_ngrams, subwords, options.label_prefix, np.array(buckets), found.get("idf")
         return cls(vocabulary, labels_of_file(tensors), bucket_count, *own, options.pruned)
 
