@@ -158,9 +158,18 @@ def test_losses_and_settings(settings: dict[str, Any]) -> None:
     losses = model.metrics["loss"]
     assert losses[-1] < losses[0]
     assert sum(model.metrics["predictions"]) == 30 * model.metrics["tokens"]
-    if settings == {"loss": "hs"}:
+    if settings != {"loss": "hs"}:
+        assert model.contexts.vectors.dtype == np.float32
+    else:
         with pytest.raises(SettingsError, match="contexts have no vectors"):
             _ = model.contexts
+
+
+@pytest.mark.slow
+def test_numba_trains_pairs_alike() -> None:
+    model, other = (w2v.train_pairs(plays(), kernel=kernel, **SMALL) for kernel in ("cython", "numba"))
+    np.testing.assert_allclose(model.contexts.vectors, other.contexts.vectors, atol=1e-5)
+    np.testing.assert_allclose(model.wv.vectors, other.wv.vectors, atol=1e-5)
 
 
 def test_deterministic_threads_give_the_same_bits() -> None:

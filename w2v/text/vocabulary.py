@@ -108,6 +108,10 @@ class Vocabulary:
             return self
         return Vocabulary(self.words, self.counts, key_type)
 
+    def copy(self) -> Vocabulary:
+        """Return a copy. Windows does not replace a file while a vocabulary of it is mapped."""
+        return Vocabulary(self.words.take(np.arange(len(self))), self.counts.copy(), self.key_type)
+
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
         """Return the probability that subsampling keeps an occurrence of each word: float32 (V,).
 

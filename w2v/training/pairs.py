@@ -82,7 +82,7 @@ class PairExamples:
             if (source.contexts is None) != both:
                 kinds = "one vocabulary", "two vocabularies"
                 raise SettingsError(f"the continued model has {kinds[both]}: leave out --bipartite and --unipartite")
-            vocabularies = [source.vocabulary, source.contexts or source.vocabulary]
+            vocabularies = [each.copy() for each in (source.vocabulary, source.contexts) if each]
         else:
             vocabularies = [_choose(names.take(side), counts[side], settings, graph) for side in sides]
         inputs, contexts = vocabularies[0], vocabularies[-1]

@@ -174,9 +174,7 @@ def initialise_from_model(
             pluralise(types.tokens, "word"), pluralise(model.vocabulary.tokens, "word"), settings.start_alpha,
         )  # fmt: skip
     if vocab == "old":
-        # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
-        old = model.vocabulary
-        vocabulary = Vocabulary(old.words.take(np.arange(len(old))), old.counts.copy(), old.key_type)
+        vocabulary = model.vocabulary.copy()  # because the trained model keeps it
         # The data of a user's own loss may depend on settings that have changed.
         tensors = {
             name: tensor.copy() for name, tensor in model.loss.tensors.items() if not name.startswith(DATA_PREFIX)
