@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
+    from w2v.training.train import train_pairs as train_pairs
     from w2v.training.tune import tune as tune
     from w2v.vectors.align import align as align
     from w2v.vectors.combine_models import combine as combine
@@ -99,6 +100,7 @@ _MODULES = {  # the module of each public name
     "slices": "w2v.training.slices",
     "train": "w2v.training.train",
     "train_classifier": "w2v.training.classify",
+    "train_pairs": "w2v.training.train",
     "tune": "w2v.training.tune",
     "word_map": "w2v.plotting.word_map",
     "word_pairs": "w2v.evaluation.similarity",

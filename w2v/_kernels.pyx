@@ -73,7 +73,8 @@ Subwords.   With subwords (Bojanowski et al. 2017) the input row of a word is th
 Examples.   A text with labels is an example. Its input rows are those of its words and n-grams, X is their weighted
             sum, and the word to predict is its label: all losses work over labels as over words. So for examples,
             `collect_examples` and `fill_example` replace `collect` and `fill_window`, and everything else is the same.
-            A chunk has whole examples.
+            A chunk has whole examples. In skip-gram, each input row of an example predicts the label separately:
+            training on pairs joins up to MAX_INPUTS_PER_STEP pairs of one context to an example.
 Documents.  With paragraph vectors (Le and Mikolov 2014) a sentence is a document, which begins with its tags in the
             file of ids. The rows of tags follow the rows of the V words. They are input rows of each window of the
             document: of CBOW (PV-DM), of skip-gram, or instead of the context words (PV-DBOW), where the window is 0.
@@ -901,12 +902,13 @@ cdef class Kernel:
     cdef int64_t fill_example(
         self, Worker *worker, Window *w, int64_t k, int64_t chunk, int64_t tokens_before
     ) noexcept nogil:
-        """Set the rows and the learning rate of example k of a chunk. Return the number of its predictions, 1."""
+        """Set the rows and the learning rate of example k of a chunk. Return the number of its predictions."""
         cdef int64_t example = self.chunk_starts[chunk] + k, start = self.example_starts[example]
         cdef int64_t label = self.label_starts[example], labels = self.label_starts[example + 1] - label, j
         w.alpha = self.importance[example] * self.learning_rate(tokens_before + worker.kept.token_number[k])
         w.inputs = worker.kept.rows + start - self.example_starts[self.chunk_starts[chunk]]
-        w.input_weight, w.n = &self.row_weights[start], self.example_starts[example + 1] - start
+        w.n = self.example_starts[example + 1] - start
+        w.input_weight = &self.row_weights[start] if self.cbow else NULL
         w.groups, w.group_starts[0], w.group_starts[1] = 1, 0, <int32_t>w.n
         # Each visit trains one of the labels, as in fastText.
         j = high_half(draw(worker), labels) if labels > 1 else 0
@@ -916,7 +918,7 @@ cdef class Kernel:
                 w.target[step_column(self.labels[j])] = 1 - self.low_target
         self.prefetch_example(w)
         w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.zero_row  # there is no next word to prefetch
-        return 1
+        return 1 if self.cbow else w.n
 
     cdef inline void prefetch_example(self, const Window *w) noexcept nogil:
         """Prefetch the input rows of an example, which are read at random."""

@@ -20,7 +20,7 @@ Formula = Literal["word2vec", "paper"]
 Gradient = Literal["corrected", "faithful"]
 WordVectors = Literal["combined", "concatenated", "input"]
 Views = Literal["auto", "words", "words+subwords"]
-Preset = Literal["items", "graph"]
+Preset = Literal["items", "graph", "pairs"]
 Documents = Literal["dbow", "dm", "dbow+words"]
 
 MAX_INPUTS_PER_STEP = 16  # maximum number of context words that a training step combines (bench/NOTES.md)
@@ -76,6 +76,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
     },
     # The defaults of PecanPy, with the subsampling of gensim, which PecanPy trains with:
     "graph": {"model": "skipgram", "vector_size": 128, "window": 10, "epochs": 1, "min_count": 0, "sample": 1e-3},
+    "pairs": {"model": "skipgram", "min_count": 1, "sample": 0, "vectors": "input"},
 }
 
 

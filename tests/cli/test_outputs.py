@@ -25,6 +25,7 @@ OUTPUTS = {
     ("train", "output"): ["train", "{corpus}", *QUICK, "-o", "{out}.bin"],
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
+    ("train", "contexts"): ["train", "--pairs", "{pairs}", *QUICK, "-o", "{other}.bin", "--contexts", "{out}.bin"],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
     ("classify", "output"): ["classify", "{labelled}", "--workers", "1", "-o", "{out}.safetensors"],
     ("walks", "output"): ["walks", "{corpus}", "--format", "adjlist", "--walks", "1", "-o", "{out}"],
@@ -83,8 +84,10 @@ def command_for(output: tuple[str, str], sample: Path, model: Path, out: Path) -
     """Return the command line of OUTPUTS with these paths; `out` lacks its extension."""
     labelled = sample.with_name("labelled.txt")
     labelled.write_text("__label__a king queen\n__label__b bread soup\n" * 9)
+    pairs = sample.with_name("pairs.txt")
+    pairs.write_text("".join(f"king {number}\n" for number in range(9)))
     names = {"corpus": sample, "model": model, "labelled": labelled, "out": out, "other": out.with_name("other")}
-    return [part.format(**names) for part in OUTPUTS[output]]
+    return [part.format(**names, pairs=pairs) for part in OUTPUTS[output]]
 
 
 def output_path(command: list[str], out: Path) -> Path:

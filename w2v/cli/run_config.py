@@ -41,7 +41,7 @@ from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import latest_checkpoints, run_folder
 from w2v.training.classify import open_label_source
 from w2v.training.communicator import OneProcess
-from w2v.training.config import RunConfig, read_options
+from w2v.training.config import KINDS, RunConfig, read_options
 from w2v.training.source import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.train import resumed_config
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views, whole_settings
@@ -50,11 +50,18 @@ OUTPUT = Path("model.bin")
 SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a run
 # Options of RunConfig.from_options, except the options of Settings, ReadingOptions, WalkOptions and LabelOptions.
 RUN_OPTIONS = (
-    "corpus", "graph", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases", "output",
-    "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out", "tags",
+    "corpus", "graph", "pairs", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases",
+    "output", "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out", "tags",
 )  # fmt: skip
 # The options for outputs, by parameter.
-OUTPUTS = {"output": "-o", "save_vocab": "--save-vocab", "save_documents": "--save-documents", "plot": "--plot"}
+OUTPUTS = {
+    "output": "-o",
+    "contexts": "--contexts",
+    "save_vocab": "--save-vocab",
+    "save_documents": "--save-documents",
+    "plot": "--plot",
+}
+OF_VECTORS = ("--contexts", "--save-documents")  # further outputs with the formats of -o
 OPTION_NAMES = {"continue_from": "--continue", "vocabulary": "--read-vocab"}  # options that differ from their field
 
 
@@ -132,6 +139,11 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     output = options.pop("output", None)
     config = RunConfig.from_options(options, source, display_name=option_name)
     settings = config.settings
+    if given.get("contexts") and (not config.pairs or settings.loss_class.no_word_outputs):
+        reason = (
+            f"loss {settings.loss} gives contexts no vectors" if config.pairs else "it has no effect without --pairs"
+        )
+        raise SettingsError(f"--contexts: {reason}")
     views = options.get("views", ViewOptions.views)
     *_, last_view = settings_of_views(views, settings).values()  # with n-grams, if there are two
     has_word_ngrams = config.labels is not None and config.labels.word_ngrams > 1
@@ -204,9 +216,10 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         "config",
         "save_config",
         "tags",
+        *KINDS,
     )
     reading = (name for name in options_of(ReadingOptions) if name != "cache")
-    refuse_together("--resume", (*reading, *options_of(WalkOptions), *options_of(LabelOptions), "graph", *excluded))
+    refuse_together("--resume", (*reading, *options_of(WalkOptions), *options_of(LabelOptions), *excluded))
     find_objective(given.get("objective"))
     chosen = given_settings(given) | ({"views": given["views"]} if given.get("views") else {})
     checkpoints = latest_checkpoints(folder)
@@ -313,7 +326,7 @@ def check_outputs(
     inputs, models = list(inputs), list(models)
     written = [(option, Path(path)) for option, path in files if path]
     for index, (option, path) in enumerate(written):
-        check = outputs.check if index and option != "--save-documents" else outputs.check_model
+        check = outputs.check if index and option not in OF_VECTORS else outputs.check_model
         check = outputs.check_text if option == "--save-vocab" else check
         others = [other for _, other in written[:index] + written[index + 1 :]]
         check(path, force, [*inputs, *others], f"with {option}", models)

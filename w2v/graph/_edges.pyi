@@ -28,6 +28,7 @@ def sort_rows(
     neighbours: npt.NDArray[np.uint32],
     weights: npt.NDArray[np.float32] | None,
     degrees: npt.NDArray[np.int64],
+    add: bool,
     first: int,
     last: int,
 ) -> None: ...

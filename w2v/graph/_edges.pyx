@@ -252,8 +252,8 @@ cdef void sort_keys(uint64_t *keys, uint64_t *other, int64_t n) noexcept nogil:
 
 
 def sort_rows(const int64_t[::1] indptr not None, uint32_t[::1] neighbours not None, float[::1] weights,
-              int64_t[::1] degrees not None, int64_t first, int64_t last):
-    """Sort the rows of the nodes from `first` to `last` − 1, and keep the last weight of a repeated edge.
+              int64_t[::1] degrees not None, bint add, int64_t first, int64_t last):
+    """Sort the rows of the nodes from `first` to `last` − 1, and make each repeated edge one edge.
 
     Edges of weight 0 are dropped. The GIL is released, and several threads may sort different nodes.
 
@@ -262,6 +262,7 @@ def sort_rows(const int64_t[::1] indptr not None, uint32_t[::1] neighbours not N
         neighbours: uint32 (n,), sorted in place.
         weights: float32 (n,), sorted with the neighbours, or None.
         degrees: int64 (nodes,), filled with the number of neighbours that are left in each row.
+        add: Whether the weight of a repeated edge is the sum of its weights; otherwise it is the last of them.
         first, last: The nodes.
     """
     cdef int64_t node, start, n, i, kept, largest = 0
@@ -270,7 +271,7 @@ def sort_rows(const int64_t[::1] indptr not None, uint32_t[::1] neighbours not N
     cdef uint64_t[:, ::1] memory = np.empty((2, largest), np.uint64)
     cdef float[::1] old = np.empty(0 if weights is None else largest, np.float32)
     cdef uint64_t *keys
-    cdef float weight = 1
+    cdef double weight = 1
     with nogil:
         for node in range(first, last):
             start, n, kept = indptr[node], indptr[node + 1] - indptr[node], 0
@@ -285,11 +286,13 @@ def sort_rows(const int64_t[::1] indptr not None, uint32_t[::1] neighbours not N
                     old[i] = weights[start + i]
             sort_keys(keys, &memory[1, 0], n)
             for i in range(n):
+                if weights is not None:
+                    weight = old[keys[i] & 0xFFFFFFFFu] + (weight if add and i and keys[i] >> 32 == keys[i - 1] >> 32
+                                                           else 0)
                 if i + 1 < n and keys[i] >> 32 == keys[i + 1] >> 32:
                     continue
                 if weights is not None:
-                    weight = old[keys[i] & 0xFFFFFFFFu]
-                    weights[start + kept] = weight
+                    weights[start + kept] = <float>weight
                 neighbours[start + kept] = <uint32_t>(keys[i] >> 32)
                 kept += weight > 0
             degrees[node] = kept

@@ -16,6 +16,7 @@ from w2v.system.files import ZIP
 
 GraphFormat = Literal["edges", "adjlist", "dimacs", "gml", "graphml", "gexf", "pajek", "json", "mtx", "npz", "mat"]
 LINES = ("edges", "adjlist", "dimacs")  # formats whose lines w2v divides into fields; libraries read the others
+MATRICES = ("mtx", "npz", "mat")  # formats that scipy reads
 NOT_READ = ("metis", "tgf")
 # For each format: the extensions of its files, and a regular expression for their first bytes.
 FORMATS = {
@@ -55,7 +56,7 @@ def read_with_library(kind: str, where: str, content: bytes, *, bipartite: bool,
     Raises:
         W2VError: If a package is missing, or if the file is not a graph in this format.
     """
-    is_matrix = kind in ("mtx", "npz", "mat")
+    is_matrix = kind in MATRICES
     purpose = f"{where}: graphs in the format {kind} need one more package"
     library = import_optional(purpose, "graphs", "scipy.io" if is_matrix else "networkx")
     names = None

@@ -27,8 +27,9 @@ log = logging.getLogger("w2v")
 class Graph:
     """A graph with weighted or unweighted edges.
 
-    A repeated edge counts once, with its last weight, as in networkx and PecanPy. An edge of weight 0 is left out. A
-    loop is one neighbour of its node. In an undirected graph, each edge is in the rows of both nodes.
+    A repeated edge counts once, with its last weight, as in networkx and PecanPy; among pairs, with the sum of its
+    weights. An edge of weight 0 is left out. A loop is one neighbour of its node. In an undirected graph, each edge is
+    in the rows of both nodes.
 
     Attributes:
         indptr: int64 (nodes + 1,). The neighbours of node i are neighbours[indptr[i]:indptr[i + 1]].
@@ -115,6 +116,7 @@ class Graph:
         *,
         directed: bool,
         key_type: KeyType = "str",
+        add_repeats: bool = False,
         workers: int = 1,
     ) -> Graph:
         """Build a graph from blocks of edges. The list is emptied, to free the memory of each block after its use.
@@ -124,6 +126,7 @@ class Graph:
                 the edges, float32 (edges,), or None.
             names: The names of the nodes.
             directed, key_type: See Graph.
+            add_repeats: Whether a repeated edge has the sum of its weights, instead of its last weight.
             workers: The number of threads.
         """
         nodes = len(names)
@@ -142,7 +145,8 @@ class Graph:
         degrees = np.empty(nodes, np.int64)
         bounds = np.searchsorted(indptr, np.arange(0, indptr[-1], EDGES_AT_ONCE)[1:]).tolist()
         parts = pairwise([0, *bounds, nodes])
-        for _ in map_in_order(lambda part: sort_rows(indptr, neighbours, weights, degrees, *part), parts, workers):
+        rows = indptr, neighbours, weights, degrees, add_repeats
+        for _ in map_in_order(lambda part: sort_rows(*rows, *part), parts, workers):
             pass
         indptr = close_gaps(indptr, neighbours, weights, degrees)
         size = int(indptr[-1])
@@ -198,6 +202,19 @@ class Graph:
             )
         key_type: KeyType = "str" if bipartite else "int"
         return cls.from_blocks([(edges.ravel(), weights)], names, directed=directed, key_type=key_type)
+
+    def as_pairs(self, prefixes: tuple[bytes, bytes]) -> Graph:
+        """Return the pairs of a weighted bipartite matrix, from `of`, of inputs × contexts; see `read_graph`."""
+        inputs = np.repeat(np.arange(self.nodes, dtype=np.uint32), np.diff(self.indptr))
+        rows = int(np.count_nonzero(self.names.start_with(f"{TWO_KINDS[0]}:".encode())))
+        names, contexts = [name.partition(":")[2].encode() for name in self.names], self.neighbours
+        if prefixes[0] == prefixes[1]:
+            names, contexts = max(names[:rows], names[rows:], key=len), contexts - np.uint32(rows)
+        else:
+            names[rows:] = (prefixes[0] + name for name in names[rows:])
+        edges = np.column_stack([contexts, inputs]) + np.uint32(FIRST_TYPE)
+        blocks = [(edges.ravel(), self.weights)]
+        return Graph.from_blocks(blocks, Words.of(names), directed=True, key_type="int", add_repeats=True)
 
     @classmethod
     def _from_networkx(cls, source: Any, weighted: bool, where: str) -> Graph:

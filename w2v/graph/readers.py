@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.graph._edges import BadLine, split_edges
-from w2v.graph.formats import LINES, NOT_READ, GraphFormat, detect_format, read_with_library
+from w2v.graph.formats import LINES, MATRICES, NOT_READ, GraphFormat, detect_format, read_with_library
 from w2v.graph.graph import TWO_KINDS, Graph, note_unused_weights
 from w2v.options import check_options, option
 from w2v.progress import Meter, Report
@@ -69,7 +69,8 @@ class GraphOptions:
     edges: str | None = option(
         None,
         "The columns of an edge list with the two nodes, and possibly the weight: their numbers, such as 2,3, or their "
-        "names in a header. A third column is used as with --weighted.",
+        "names in a header. A third column is used as with --weighted. With --pairs, the columns of the input, the "
+        "context and possibly the weight.",
         GRAPH,
         default_text="the first two, and the third is the weight",
     )
@@ -95,7 +96,8 @@ class GraphOptions:
     bipartite: bool = option(
         False,
         "The first nodes of edges, or the rows of a matrix, are another kind of nodes than the second. So user 1 and "
-        "item 1 are two nodes: left:1 and right:1, or with the names of a header.",
+        "item 1 are two nodes: left:1 and right:1, or with the names of a header. The default with --pairs; "
+        "names then stay as they are.",
         GRAPH,
         flags=("--bipartite/--unipartite",),
     )
@@ -118,20 +120,27 @@ class GraphOptions:
 
 
 def read_graph(
-    corpus: Corpus, options: GraphOptions | None = None, *, workers: int = 1, progress: Report | None = None
+    corpus: Corpus,
+    options: GraphOptions | None = None,
+    *,
+    pairs: tuple[bytes, bytes] | None = None,
+    workers: int = 1,
+    progress: Report | None = None,
 ) -> Graph:
     """Read a graph from one or more files. Several edge lists or adjacency lists together are one graph.
 
     Args:
         corpus: The files. They may be compressed.
         options: How to read them.
+        pairs: The prefixes of contexts and of inputs if the edges are pairs, from an input to a context. They become
+            edges from the context to the input. Repeated pairs add up, and a pair without a weight weighs 1.
         workers: The number of threads.
         progress: Called regularly with a Progress of phase "read".
 
     Raises:
         W2VError: If a file cannot be read.
     """
-    return _Reader(corpus, options or GraphOptions(), workers, progress).graph()
+    return _Reader(corpus, options or GraphOptions(), pairs, workers, progress).graph()
 
 
 def check_edges(graph: Graph, where: str) -> None:
@@ -181,9 +190,16 @@ class _Block(NamedTuple):
 class _Reader:
     """Reads a graph; the lines of edge lists in several threads."""
 
-    def __init__(self, corpus: Corpus, options: GraphOptions, workers: int, progress: Report | None) -> None:
-        self.corpus, self.options, self.workers = corpus, options, workers
-        self.weighted = options.weighted or (options.edges or "").count(",") == 2
+    def __init__(
+        self,
+        corpus: Corpus,
+        options: GraphOptions,
+        pairs: tuple[bytes, bytes] | None,
+        workers: int,
+        progress: Report | None,
+    ) -> None:
+        self.corpus, self.options, self.pairs, self.workers = corpus, options, pairs, workers
+        self.weighted = bool(pairs) or options.weighted or (options.edges or "").count(",") == 2
         self.has_noted, self.first_row = False, [""]
         self.meter = Meter(progress, "read")
         self.types = Types()
@@ -194,7 +210,13 @@ class _Reader:
         name, kind, chunks = next(opened)
         if kind not in LINES:
             chosen = {name: getattr(self.options, name) for name in ("weighted", "directed", "bipartite")}
-            return read_with_library(kind, name, b"".join(chunks), **chosen)
+            content = b"".join(chunks)
+            if not self.pairs:
+                return read_with_library(kind, name, content, **chosen)
+            if kind not in MATRICES:
+                raise W2VError(f"{name} is a graph of the format {kind}, not pairs: leave out --pairs")
+            graph = read_with_library(kind, name, content, **dict.fromkeys(chosen, True))
+            return graph.as_pairs(self.pairs)
         edges: list[tuple[NDArray[np.uint32], NDArray[np.float32] | None]] = []
         blocks = self._blocks(itertools.chain([(name, kind, chunks)], opened))
         for block, scanned, weights in map_in_order(self._scan, blocks, self.workers):
@@ -204,6 +226,8 @@ class _Reader:
                 at, line = _line_at(block, block.text, block.text.find(error.args[1]))
                 raise W2VError(f"{at}: {line!r:.60} is not UTF-8: convert the file with iconv") from None
             edges.append((_ids_of_edges(ids, block.layout), weights if self.weighted else None))
+            if self.pairs and block.layout.columns[2] < 0:
+                edges[-1] = (edges[-1][0], np.ones(len(edges[-1][0]) // 2, np.float32))
             self.meter(self.corpus.bytes_read, self.corpus.total_bytes)
         self.meter(self.corpus.bytes_read, self.corpus.bytes_read)
         names = Words(
@@ -211,7 +235,8 @@ class _Reader:
             np.cumsum(np.append(0, self.types.lengths()[FIRST_TYPE:])),
         )
         self._refuse_metis(names)
-        return Graph.from_blocks(edges, names, directed=self.options.directed, workers=self.workers)
+        directed, add_repeats = self.options.directed, bool(self.pairs)
+        return Graph.from_blocks(edges, names, directed=directed, add_repeats=add_repeats, workers=self.workers)
 
     def _refuse_metis(self, names: Words) -> None:
         """Raise W2VError if the first line counts nodes and edges, and the other lines are numbers of neighbours."""
@@ -241,6 +266,8 @@ class _Reader:
             head = text_start(name, head)
         if (kind != "edges" and self.options.edges) or (kind not in LINES and self.options.delimiter):
             raise W2VError(f"{name}: the format {kind} has no columns: leave out --edges and --delimiter")
+        if kind == "adjlist" and self.pairs:
+            raise W2VError(f"{name}: adjacency lists are not pairs: write an input and a context on each line")
         if kind == "adjlist" and self.weighted:
             raise W2VError(f"{name}: adjacency lists have no weights: leave out --weighted (weighted)")
         return name, kind, itertools.chain([head], chunks)
@@ -284,7 +311,7 @@ class _Reader:
         konect = KONECT.match(text)
         columns, is_header = self._columns(at, kind, rows, konect is not None)
         first, second, third = [*columns, -1][:3]
-        if self.weighted and third < 0:
+        if self.weighted and third < 0 and not self.pairs:
             raise W2VError(
                 f"{at}: {sample[0][:60]!r} has no weight: leave out --weighted, or name the column of weights, such as "
                 "--edges 1,2,3"
@@ -293,8 +320,10 @@ class _Reader:
             self._note_numbers(name, rows, is_header, first, second, third)
         if konect is None:
             self.first_row = rows[0]
-        prefixes = b"", b""
-        if self.options.bipartite or (konect and konect[1] == b"bip"):
+        prefixes = self.pairs or (b"", b"")
+        if self.pairs:
+            first, second = second, first
+        elif self.options.bipartite or (konect and konect[1] == b"bip"):
             kinds = (rows[0][first], rows[0][second])
             kinds = kinds if is_header and kinds[0] != kinds[1] else TWO_KINDS
             prefixes = f"{kinds[0]}:".encode(), f"{kinds[1]}:".encode()

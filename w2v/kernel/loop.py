@@ -269,7 +269,7 @@ def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float,
     tokens_before = epoch * plan.tokens_before[chunks] + plan.tokens_before[chunk]
     tokens_in_run = float(plan.epochs * plan.tokens_before[chunks])
     start_random(s, hash_of(key_of(plan.seed, epoch, WINDOWS), chunk))
-    as_float = s.x.dtype.type
+    as_float, one = s.x.dtype.type, s.x.dtype.type(1)
     has_subwords, count = len(plan.subword_rows) > 0, 0
     if has_subwords:  # compose the rows of the chunk: each of them is a word with one subword, itself
         kept = plan.example_rows[plan.example_starts[first] : plan.example_starts[end]]
@@ -278,7 +278,7 @@ def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float,
         s.kept[start : start + len(kept)] = kept
         count = compose(plan, s, start + len(kept))
     inputs = s.composed if has_subwords else plan.inputs
-    loss, x, change = 0.0, s.x[:1], s.change[:1]
+    loss, predictions = 0.0, 0
     for k in range(first, end):
         progress = as_float((tokens_before + tokens * (k + 1 - first) // (end - first)) / tokens_in_run)
         alpha = plan.importance[k] * learning_rate(plan.alpha, plan.min_alpha, progress)
@@ -286,17 +286,24 @@ def train_examples(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float,
         s.label_count[0] = len(labels)
         s.labels[: len(labels)] = labels
         label = labels[below(draw(s.random), len(labels))] if len(labels) > 1 else labels[0]
-        change[:] = 0
-        x[:] = 0
-        for at in range(plan.example_starts[k], plan.example_starts[k + 1]):
-            row = plan.example_rows[at]
-            x[0] += plan.row_weights[at] * inputs[s.slots[row] if has_subwords else row]
-        loss += step(s, label, x, change, alpha)
-        for at in range(plan.example_starts[k], plan.example_starts[k + 1]):
-            row = plan.example_rows[at]
-            inputs[s.slots[row] if has_subwords else row] += plan.row_weights[at] * change[0]
+        start, stop = plan.example_starts[k], plan.example_starts[k + 1]
+        size = stop - start if plan.cbow else plan.inputs_per_step
+        for group in range(start, stop, size):  # in skip-gram, each row predicts the label separately
+            n = min(group + size, stop) - group
+            rows = 1 if plan.cbow else n
+            x, change = s.x[:rows], s.change[:rows]
+            change[:] = 0
+            x[:] = 0
+            for i in range(n):
+                row, weight = plan.example_rows[group + i], plan.row_weights[group + i] if plan.cbow else one
+                x[0 if plan.cbow else i] += weight * inputs[s.slots[row] if has_subwords else row]
+            loss += step(s, label, x, change, alpha)
+            for i in range(n):
+                row, weight = plan.example_rows[group + i], plan.row_weights[group + i] if plan.cbow else one
+                inputs[s.slots[row] if has_subwords else row] += weight * change[0 if plan.cbow else i]
+            predictions += rows
     update_subwords(plan, s, count)
-    return loss, end - first
+    return loss, predictions
 
 
 def find_context(plan: Any, s: Worker, centre: int) -> int:
@@ -459,7 +466,7 @@ def new_thread(plan: Plan, parameters: Mapping[str, Array], width: int, dtype: D
     composed = len(plan.keep_thresholds) if plan.subwords else 0
     labels = 0 if plan.examples is None else int(np.diff(plan.examples.label_starts).max())
     tags = plan.tags.most if plan.tags else 0
-    size = 2 * plan.settings.window_size + tags
+    size = max(2 * plan.settings.window_size, 0 if plan.examples is None else MAX_INPUTS_PER_STEP) + tags
     return new_worker(plan.loss, parameters, size, width, dtype, plan.chunk_size, composed, labels, tags)
 
 

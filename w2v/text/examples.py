@@ -20,7 +20,7 @@ from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
 from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
 from w2v.text.subwords import Subwords
-from w2v.text.vocabulary import Vocabulary, extend_vocabulary
+from w2v.text.vocabulary import Vocabulary, extend_vocabulary, label_tensors, labels_of_file
 from w2v.text.words import Words
 
 NGRAM_FACTOR = 0.6  # of the weights of n-grams of words with idf pooling (bench/NOTES.md)
@@ -35,12 +35,13 @@ TINY = 1e-30  # instead of the norm 0 of a text whose words all occur in every t
 
 @dataclass(frozen=True)
 class Examples:
-    """N texts with labels. Every text has at least one row and one label.
+    """N texts with labels, or contexts with their inputs. Each has at least one row and one label.
 
     Attributes:
         starts: int64 (N + 1,), where the rows of each text begin in `rows`.
         rows: int32 (n,), rows of the input matrix. The rows of a text are distinct.
-        weights: float32 (n,), the factor of each row in the sum that predicts the label.
+        weights: float32 (n,), the factor of each row in the sum that predicts the label; empty in skip-gram, where each
+            row predicts it.
         label_starts: int64 (N + 1,), where the labels of each text begin in `labels`.
         labels: int32 (m,), the numbers of the labels.
         importance: float32 (N,), the factor of the learning rate for each text.
@@ -360,13 +361,7 @@ class Features:
     @property
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The arrays to store in a file, by name, besides the words and their counts."""
-        names = Words.of(self.labels.words)
-        stored: dict[str, NDArray[Any]] = {
-            "labels": names.blob,
-            "label_offsets": names.offsets,
-            "label_counts": self.labels.counts,
-            "text_buckets": self.buckets,
-        }
+        stored = label_tensors(self.labels) | {"text_buckets": self.buckets}
         return stored if self.factors is None else stored | {"idf": self.factors}
 
     @classmethod
@@ -379,12 +374,7 @@ class Features:
         bucket_count: int,
     ) -> Features:
         """Return the features in the arrays of a file. Raise W2VError if they are damaged."""
-        kinds: dict[str, Any] = {
-            "labels": np.uint8,
-            "label_offsets": np.int64,
-            "label_counts": np.int64,
-            "text_buckets": np.int32,
-        }
+        kinds: dict[str, Any] = {"text_buckets": np.int32}
         if ("idf" in tensors) != (options.pooling == "idf"):
             raise W2VError(f"damaged: it has pooling {options.pooling}, and {'an' if 'idf' in tensors else 'no'} idf")
         kinds |= {"idf": np.float32} if "idf" in tensors else {}
@@ -395,13 +385,10 @@ class Features:
             or np.any(buckets < 0) or np.any(buckets >= bucket_count)
             or (np.any(buckets[1:] <= buckets[:-1]) and len(np.unique(buckets)) != len(buckets))
             or len(found.get("idf", np.empty(rows))) != rows
-            or len(found["label_counts"]) != len(found["label_offsets"]) - 1
         ):  # fmt: skip
             raise W2VError("damaged: its labels and n-grams are inconsistent")
-        names = Words(found["labels"], np.array(found["label_offsets"]))
-        labels = Vocabulary(names, found["label_counts"])
         own = options.word_ngrams, subwords, options.label_prefix, np.array(buckets), found.get("idf")
-        return cls(vocabulary, labels, bucket_count, *own, options.pruned)
+        return cls(vocabulary, labels_of_file(tensors), bucket_count, *own, options.pruned)
 
 
 class PooledTexts(NamedTuple):

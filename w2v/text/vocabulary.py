@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from w2v.text.words import INTEGER, MAX_COUNT, KeyType, Words
 
 WORDS_AT_ONCE = 1 << 16  # words written at a time
 WHITE_SPACE = b" \t\n\v\f\r"
+LABEL_TENSORS: dict[str, Any] = {"labels": np.uint8, "label_offsets": np.int64, "label_counts": np.int64}
 
 
 class Vocabulary:
@@ -106,6 +107,10 @@ class Vocabulary:
         if key_type == self.key_type or not all(map(INTEGER.fullmatch, self.words)):
             return self
         return Vocabulary(self.words, self.counts, key_type)
+
+    def copy(self) -> Vocabulary:
+        """Return a copy. Windows does not replace a file while a vocabulary of it is mapped."""
+        return Vocabulary(self.words.take(np.arange(len(self))), self.counts.copy(), self.key_type)
 
     def keep_probabilities(self, sample: float, formula: Formula = "word2vec") -> NDArray[np.float32]:
         """Return the probability that subsampling keeps an occurrence of each word: float32 (V,).
@@ -226,6 +231,21 @@ def extend_vocabulary(
     order = np.argsort(-summed, kind="stable")
     vocabulary = Vocabulary(old_words.concat(words.take(new)).take(order), summed[order], key_type)
     return vocabulary, np.argsort(order, kind="stable")[: len(old_words)]
+
+
+def label_tensors(labels: Vocabulary) -> dict[str, NDArray[Any]]:
+    """Return the arrays to store in a file of a second vocabulary: of labels, or of the contexts of pairs."""
+    arrays = labels.words.blob, labels.words.offsets, labels.counts
+    return dict(zip(LABEL_TENSORS, arrays, strict=True))
+
+
+def labels_of_file(tensors: Mapping[str, NDArray[Any]], key_type: KeyType = "str") -> Vocabulary:
+    """Return the vocabulary in the arrays that `label_tensors` returned. Raise W2VError if they are damaged."""
+    found = [tensors.get(name, np.empty(0)) for name in LABEL_TENSORS]
+    kinds = [each.dtype if each.ndim == 1 else None for each in found]
+    if kinds != [*LABEL_TENSORS.values()] or len(found[2]) != len(found[1]) - 1:
+        raise W2VError("damaged: its labels are inconsistent")
+    return Vocabulary(Words(found[0], np.array(found[1])), found[2], key_type)
 
 
 def _parse(line: bytes) -> tuple[bytes, int]:

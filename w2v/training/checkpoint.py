@@ -26,7 +26,7 @@ from w2v.system.schema import Count, decode, encode
 from w2v.system.version import __version__
 from w2v.text.examples import NGRAM_ROWS, Features
 from w2v.text.subword_rows import SubwordRows
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import Vocabulary, label_tensors, labels_of_file
 from w2v.text.words import Words
 from w2v.training.config import RunConfig
 from w2v.training.divergence import DIVERGENCE_RATIO, all_finite, loss_ratio
@@ -86,6 +86,7 @@ class Checkpoint:
         frozen: Bool, (input rows,); see Initialisation.
         tags: The tags of documents, or None.
         features: The words, n-grams and labels of a classifier, or None. Then `vocabulary` are the labels.
+        contexts: See View.
         path: The file that the checkpoint was read from; its arrays are then memory-mapped. Path() for the state of a
             run in memory.
         version: The version of w2v that wrote the checkpoint.
@@ -102,6 +103,7 @@ class Checkpoint:
     frozen: NDArray[np.bool_] | None = None
     tags: Words | None = None
     features: Features | None = None
+    contexts: Vocabulary | None = None
     path: Path = Path()
     version: str = __version__
 
@@ -164,6 +166,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, replace: bool = False) 
         inputs = arrays[CHECKPOINT_INPUTS]
         arrays |= {CHECKPOINT_INPUTS: inputs[: len(words)], NGRAM_ROWS: inputs[len(words) :], **features.tensors}
     arrays |= {"words": words.blob, "word_offsets": words.offsets, "counts": vocabulary.counts}
+    arrays |= label_tensors(checkpoint.contexts) if checkpoint.contexts else {}
     arrays |= checkpoint.loss.tensors
     arrays |= {"losses": checkpoint.losses, "predictions": checkpoint.predictions, "history": checkpoint.history}
     arrays |= {} if checkpoint.frozen is None else {"frozen": checkpoint.frozen}
@@ -237,7 +240,8 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
         features = Features.from_file(vocabulary, arrays, config.labels, settings.ngrams, settings.buckets)
         vocabulary, rows = features.labels, features.rows
         arrays[CHECKPOINT_INPUTS] = np.concatenate([arrays[CHECKPOINT_INPUTS], arrays[NGRAM_ROWS]])
-    loss = loss if loss and loss.is_own else loss_for(settings, vocabulary, arrays)
+    contexts = labels_of_file(arrays, header.key_type) if config.pairs and "labels" in arrays else None
+    loss = loss if loss and loss.is_own else loss_for(settings, contexts or vocabulary, arrays)
     shapes = {"inputs": (rows, settings.vector_size), **by_tensor_name(loss.shapes)}
     if settings.ngrams and not features:
         ngrams = SubwordRows.of(settings.ngrams, vocabulary.words, ignore_memory=True).shared
@@ -272,6 +276,7 @@ def _parse(path: Path, arrays: _Arrays, header: ModelHeader, loss: Loss | None) 
         **others,
         tags=tags,
         features=features,
+        contexts=contexts,
         path=path,
         version=header.package_version,
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import registry
+from w2v.graph.readers import GraphOptions
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, settings_from
@@ -37,8 +38,12 @@ REQUIRED_OPTION = {"vocab": "continue_from", "freeze": "init", "checkpoint_every
 # Options that have no effect if the run takes its words, matrices and settings from a model.
 EXCLUDED_BY_CONTINUE, EXCLUDED_BY_FREEZE = ("init", "vocabulary", "preset"), ("vocabulary", "preset")
 # Options that a RunConfig does not have: `train` opens the files, and chooses the views and the defaults.
-OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", "graph", "classify", "preset", "held_out")
-OTHERS_IN_FILES = ("corpus", "graph", "output", "phrases", "preset", "views")  # what a settings file may also have
+KINDS = ("pairs", "graph")  # of a corpus, besides texts
+OPENED = ("continue_from", "init", "vocabulary", "checkpoint", "views", *KINDS, "classify", "preset", "held_out")
+OTHERS_IN_FILES = ("corpus", *KINDS, "output", "phrases", "preset", "views")  # what a settings file may also have
+OPTIONAL = {"walks": WalkOptions, "pairs": GraphOptions, "labels": LabelOptions}  # parts that only some runs have
+NO_EFFECT_ON_PAIRS = {"vocabulary", "window", "shrink_windows", "cbow_gradient", "views"}
+NO_EFFECT_ON_PAIRS |= options_of(WalkOptions).keys() - {"graph_format", "edges", "delimiter", "bipartite"}
 # Other defaults for a classifier.
 LABEL_SETTINGS: dict[str, Any] = {
     "model": "cbow",
@@ -67,6 +72,7 @@ class RunConfig:
         settings: The settings of the run, including those that come from a continued model or the vectors of `init`.
         reading: How the text is read, including options that come from a continued model or the vectors of `init`.
         walks: How to make random walks if the corpus is a graph; None if it is a text.
+        pairs: How to read the corpus if it is pairs.
         labels: The options of a classifier; None if words predict words.
         tags: The column of a table with the tags of documents; None without one.
         phrases: The file of phrases to join; True to find phrases in the text.
@@ -85,6 +91,7 @@ class RunConfig:
     settings: Settings = field(default_factory=Settings)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     walks: WalkOptions | None = None
+    pairs: GraphOptions | None = None
     labels: LabelOptions | None = None
     tags: str | None = None
     phrases: bool | str = False
@@ -144,16 +151,14 @@ class RunConfig:
         Raises:
             SettingsError: A name is unknown, a value is impossible, or options contradict each other.
         """
-        own = [each.name for each in fields(cls) if each.name not in ("settings", "reading", "walks", "labels")]
+        own = [each.name for each in fields(cls) if each.name not in ("settings", "reading", *OPTIONAL)]
         names = [options_of(each) for each in (Settings, ReadingOptions, WalkOptions, LabelOptions)] + [own]
         refuse_unknown(given, [*chain(*names), *OPENED], RENAMED)
         settings, reading, walks, labels, others = (
             {name: given[name] for name in given if name in known} for known in names
         )
-        is_graph = _checked_flag("graph", given.get("graph", False))
-        preset = preset_settings(
-            given.get("preset") or ("graph" if is_graph and not isinstance(source, Model) else None)
-        )
+        kind = next((name for name in KINDS if _checked_flag(name, given.get(name, False))), None)
+        preset = preset_settings(given.get("preset") or (None if isinstance(source, Model) else kind))
         for name, relation, other in _options_without_effect(given):
             starts = ": the run starts from the words, matrices and settings of the model"
             reason = starts if (relation, other) in (("with", "continue_from"), ("with", "freeze")) else ""
@@ -181,11 +186,14 @@ class RunConfig:
             resolved = settings_of_run(source, preset | settings, vocab, freeze)
         if given.get("held_out") and not resolved.stop_early:
             raise SettingsError(f"{display_name('held_out')} has no effect without {display_name('stop_early')}")
-        walk_options = WalkOptions(**walks) if is_graph else None
+        pair_options = GraphOptions(**{"bipartite": True, **walks}) if kind == "pairs" else None
+        if pair_options:
+            check_pair_settings(resolved, pair_options)
         return cls(
             settings=resolved,
             reading=ReadingOptions(**inherited | reading),
-            walks=walk_options,
+            walks=WalkOptions(**walks) if kind == "graph" else None,
+            pairs=pair_options,
             labels=label_options,
             **others,
         )
@@ -220,7 +228,8 @@ class RunConfig:
         """
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         values["reading"] = {name: value for name, value in asdict(self.reading).items() if name != "cache"}
-        values |= {"walks": self.walks and asdict(self.walks), "labels": self.labels and asdict(self.labels)}
+        parts = {name: getattr(self, name) for name in OPTIONAL}
+        values |= {name: part and asdict(part) for name, part in parts.items()}
         values["corpus"] = [path if path == "-" else str(Path(path).absolute()) for path in self.corpus]
         if isinstance(self.phrases, str):
             values["phrases"] = str(Path(self.phrases).absolute())
@@ -243,8 +252,7 @@ class RunConfig:
             converted = {
                 "corpus": tuple(convert(list[str], values["corpus"], "its corpus")),
                 "reading": ReadingOptions(**values["reading"]),
-                "walks": values["walks"] and WalkOptions(**values["walks"]),
-                "labels": values["labels"] and LabelOptions(**values["labels"]),
+                **{name: values[name] and kind(**values[name]) for name, kind in OPTIONAL.items()},
             }
             return cls(**{**values, **converted}, settings=settings)
 
@@ -262,23 +270,24 @@ class RunConfig:
         """
         values: dict[str, Any] = {"corpus": list(self.corpus), "output": os.fspath(output), "views": views}
         values |= self.settings.in_effect(computed=False)
-        if self.walks:
-            values |= {"graph": True, **asdict(self.walks), "cache": self.reading.cache}
+        if options := self.walks or self.pairs:
+            values |= {"graph" if self.walks else "pairs": True, **asdict(options), "cache": self.reading.cache}
         else:
             values |= asdict(self.reading)
         values["phrases"] = self.phrases or None
         with atomic_write(path, force) as file:
             for name, value in values.items():
-                if value is not None:
+                if value is not None and not (self.pairs and name in NO_EFFECT_ON_PAIRS):
                     file.write(toml_line(path, name, value))
 
 
 def _options_without_effect(given: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield each given option without effect, "with" or "without", and the other option that causes this."""
-    if given.get("graph"):
-        yield from ((name, "with", "graph") for name in given if name in options_of(ReadingOptions) and name != "cache")
-        if given.get("phrases"):
-            yield "phrases", "with", "graph"
+    kind = next((name for name in KINDS if given.get(name)), "")
+    if kind:
+        none = options_of(ReadingOptions).keys() - {"cache"} | {"phrases", "graph"} - {kind}
+        none |= NO_EFFECT_ON_PAIRS if kind == "pairs" else set()
+        yield from ((name, "with", kind) for name, value in given.items() if name in none and value is not False)
     else:
         yield from ((name, "without", "graph") for name in given if name in options_of(WalkOptions))
     for name, needed in REQUIRED_OPTION.items():
@@ -296,6 +305,19 @@ def _checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise SettingsError(f"{name} {value!r:.60}: it must be True or False")
     return value
+
+
+def check_pair_settings(settings: Settings, pairs: GraphOptions) -> None:
+    """Raise SettingsError if a setting does not suit pairs."""
+    refused = {
+        "model cbow: each input predicts its context: choose skipgram": settings.model != "skipgram",
+        "subwords: the inputs of pairs have none: leave it out": settings.subwords is not None,
+        "stop_early: pairs cannot be held out: leave it out": settings.stop_early is not None,
+        f"vectors {settings.vectors}: inputs and contexts have two vocabularies: choose input, or --unipartite "
+        "(bipartite=False)": pairs.bipartite and settings.word_vectors != "input",
+    }
+    for reason in (reason for reason, is_chosen in refused.items() if is_chosen):
+        raise SettingsError(reason)
 
 
 def label_options_of(labels: Mapping[str, Any], settings: Mapping[str, Any]) -> LabelOptions:
@@ -357,7 +379,8 @@ def read_options(path: Path) -> dict[str, Any]:
         if isinstance(corpus := others.get("corpus"), str | list):
             others["corpus"] = (corpus,) if isinstance(corpus, str) else tuple(corpus)
         preset_settings(others.get("preset"))  # raises SettingsError
-        _checked_flag("graph", others.get("graph", False))  # raises SettingsError
+        for name in KINDS:
+            _checked_flag(name, others.get(name, False))  # raises SettingsError
         RunConfig(**{name: others[name] for name in ("corpus", "phrases") if name in others})
         checked_value(ViewOptions, "views", others.get("views", ViewOptions.views))
         if not _is_path(others.get("output", "model.bin")):

@@ -26,7 +26,7 @@ from w2v.system import memory
 from w2v.system.files import PathLike
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import Ngrams
-from w2v.text.vocabulary import Vocabulary
+from w2v.text.vocabulary import LABEL_TENSORS, Vocabulary, label_tensors, labels_of_file
 from w2v.text.words import Words
 from w2v.training.documents import Documents
 from w2v.training.views import whole_settings
@@ -103,6 +103,8 @@ class View(HasVectors):
         ngrams: The n-gram rows that the input rows are composed of, if settings.subwords is set.
         coordinates: See ModelHeader. Models with the same frozen output rows have the same name here.
         documents: The tags of documents and their rows, if settings.documents is set.
+        contexts: The words that the output layer predicts, if they are not `vocabulary`: in a model of pairs with two
+            vocabularies.
     """
 
     settings: Settings
@@ -117,6 +119,7 @@ class View(HasVectors):
     ngrams: Ngrams | None = None
     coordinates: str = ""
     documents: Documents | None = None
+    contexts: Vocabulary | None = None
 
     def __repr__(self) -> str:
         return f"<View: {_described(self)}>"
@@ -168,6 +171,18 @@ class View(HasVectors):
         ngrams = self.ngrams.tensors if self.ngrams and self.vectors is self.inputs else {}
         words, counts = self.vocabulary.words, self.vocabulary.counts
         return KeyedVectors(words, self.vectors, counts, tensors=ngrams, header=self._text_header)
+
+    def context_vectors(self) -> KeyedVectors:
+        """Return the output rows as vectors of the words that they predict, float32.
+
+        Raises:
+            SettingsError: The loss has no output row for each word.
+        """
+        if self.loss.no_word_outputs:
+            raise SettingsError(f"loss {self.settings.loss}: {self.loss.no_word_outputs}: contexts have no vectors")
+        contexts = self.contexts or self.vocabulary
+        header = ModelHeader(key_type=contexts.key_type)
+        return KeyedVectors(contexts.words, self.outputs[: len(contexts)], contexts.counts, header=header)
 
     @property
     def _text_header(self) -> ModelHeader:
@@ -243,7 +258,9 @@ class View(HasVectors):
         if not bfloat16.is_training_dtype(inputs) or inputs.shape != (len(vocabulary), settings.vector_size):
             raise W2VError(f"{path}: damaged: its input rows have shape {inputs.shape} and type {inputs.dtype}")
         with translate_errors(str(path), W2VError):
-            loss = loss_for(settings, vocabulary, stored.tensors | output_parameters)
+            is_of_pairs = LABEL_TENSORS.keys() & stored.tensors.keys()
+            contexts = labels_of_file(stored.tensors, header.key_type) if is_of_pairs else None
+            loss = loss_for(settings, contexts or vocabulary, stored.tensors | output_parameters)
         matrices = matrix_arguments({"inputs": inputs} | output_parameters)
         ngrams = Ngrams.from_file(stored.tensors, header.subwords, settings.vector_size, path)
         if (ngrams.subwords if ngrams else None) != settings.ngrams:
@@ -252,6 +269,7 @@ class View(HasVectors):
         others["documents"] = Documents.from_file(stored.tensors, settings.vector_size, path)
         if bool(others["documents"]) != bool(settings.documents):
             raise W2VError(f"{path}: damaged: its documents do not fit its settings")
+        others["contexts"] = contexts
         view = cls(settings, vocabulary, loss=loss, metrics=metrics, **others, **matrices)
         if inputs is not stored.vectors:
             # Vectors computed again may differ in the last bits.
@@ -261,7 +279,7 @@ class View(HasVectors):
     def to_vector_file(self) -> VectorFile:
         """Return the content of the file. It includes the input rows only if they are not the word vectors."""
         tensors = {} if self.vectors is self.inputs else {INPUTS_TENSOR: self.inputs}
-        tensors |= self.output_parameters | self.loss.tensors
+        tensors |= self.output_parameters | self.loss.tensors | (label_tensors(self.contexts) if self.contexts else {})
         metrics = {name: value for name, value in self.metrics.items() if name not in NOT_STORED}
         if "loss" in metrics:
             tensors[LOSS_BY_EPOCH] = np.array(metrics.pop("loss"), np.float64)  # None becomes NaN
@@ -278,6 +296,8 @@ class View(HasVectors):
             SettingsError: The loss of the model does not allow this kind.
         """
         self.loss.check_vectors(settings := replace(self.settings, vectors=kind))
+        if self.contexts and kind != "input":
+            raise SettingsError(f"vectors {kind}: the inputs and contexts of pairs are different words: choose input")
         # Vectors that combine input and output rows have another coordinate system.
         return replace(self, settings=settings, coordinates=self.coordinates if kind == "input" else "")
 
@@ -374,6 +394,11 @@ class Model(HasVectors):
         vectors = concatenate_unit_vectors(matrices, [rows] * len(matrices), [1.0] * len(matrices))
         vectors = memory.read_only(vectors)
         return KeyedVectors(words, vectors, counts, tensors=self._ngrams.tensors, header=self._vectors_header)
+
+    @cached_property
+    def contexts(self) -> KeyedVectors:
+        """The output rows as vectors of the contexts that they predict; see `train_pairs`."""
+        return self._words.context_vectors()
 
     @property
     def documents(self) -> KeyedVectors:
@@ -534,9 +559,12 @@ def view_of_words(model: AnyModel) -> View:
     """Return the view of words of a model or of its file. A view is returned unchanged.
 
     Raises:
-        W2VError: The file cannot be read or has no output layer.
+        W2VError: The file cannot be read or has no output layer, or this layer predicts other words.
     """
-    return model if isinstance(model, View) else Model.of(model).views[WORD_VIEW]
+    view = model if isinstance(model, View) else Model.of(model).views[WORD_VIEW]
+    if view.contexts:
+        raise W2VError("the model was trained on pairs, so its output layer predicts contexts, and not its words")
+    return view
 
 
 def matrix_arguments(matrices: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
 from w2v.graph.graph import Graph, is_graph
+from w2v.graph.pairs import PairSource
 from w2v.graph.source import GraphSource
 from w2v.graph.walks import walk_store
 from w2v.progress import Report
@@ -53,7 +54,7 @@ class ReadText:
     store: IdStore
     types: TypeCounts
     phrases: Phrases | None = None
-    corpus: Corpus | GraphSource | TaggedTexts | LabelledTexts | None = None
+    corpus: Corpus | GraphSource | PairSource | TaggedTexts | LabelledTexts | None = None
     checksum: str = ""
     types_checksum: str = ""
     ranks: OneProcess = field(default_factory=OneProcess)
@@ -68,7 +69,7 @@ class ReadText:
 
     def identify(self) -> None:
         """Compute the checksums of the text. Each of several ranks has only a part of it, and only its types."""
-        weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts) else ""
+        weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts | PairSource) else ""
         self.checksum = self.store.checksum() + weights if self.types is self.store else ""
         self.types_checksum = self.types.types_checksum()
         if self.held_out:
@@ -88,7 +89,7 @@ class ReadText:
 
 def read_text(
     config: RunConfig,
-    corpus: Source | Corpus | Graph | TaggedTexts | LabelledTexts,
+    corpus: Source | Corpus | Graph | PairSource | TaggedTexts | LabelledTexts,
     *,
     checkpoints: list[Checkpoint],
     ranks: OneProcess,
@@ -136,11 +137,13 @@ def read_text(
 
 
 def _open_corpus(
-    config: RunConfig, corpus: Source | Corpus | Graph | TaggedTexts | LabelledTexts
-) -> Corpus | GraphSource | TaggedTexts | LabelledTexts:
+    config: RunConfig, corpus: Source | Corpus | Graph | PairSource | TaggedTexts | LabelledTexts
+) -> Corpus | GraphSource | PairSource | TaggedTexts | LabelledTexts:
     """Return the text or graph of a run. Raise W2VError if a text is needed and this is a graph."""
     if config.walks:
         return GraphSource(corpus)
+    if config.pairs:
+        return corpus if isinstance(corpus, PairSource) else PairSource(corpus)
     if is_graph(corpus):
         raise W2VError("the corpus is a graph, and the run began with a text: give the same text again")
     if isinstance(corpus, LabelledTexts):
@@ -167,7 +170,7 @@ def _check_file_sizes(checkpoint: Checkpoint, sizes: list[tuple[str, int]] | Non
 
 
 def read_words(
-    text: Corpus | TaggedTexts | GraphSource | LabelledTexts, config: RunConfig, progress: Report | None
+    text: Corpus | TaggedTexts | GraphSource | PairSource | LabelledTexts, config: RunConfig, progress: Report | None
 ) -> tuple[IdStore, Phrases | None]:
     """Read texts and join the words of their phrases, or read a graph and make random walks on it.
 
@@ -191,6 +194,9 @@ def read_words(
         graph = text.read(config.walks, **resources)
         config.check_items(str(text), graph.key_type)
         return walk_store(graph, config.walks, seed=config.settings.seed, folder=cache, **resources), None
+    if isinstance(text, PairSource):
+        assert config.pairs
+        return text.read(config.pairs, folder=cache, **resources), None
     if isinstance(text, TaggedTexts):
         joined_phrases = None
         with ExitStack() as stack:
@@ -221,6 +227,7 @@ def _check_options_for_ranks(config: RunConfig) -> None:
     refused = {
         "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
         "--documents (documents=): each rank would train its own rows of tags": config.settings.documents,
+        "--pairs (pairs=True): pairs cannot be divided among ranks": config.pairs,
         "--stop-early (stop_early) holds out the end of the whole text": config.settings.stop_early,
         "--item (item=): a session may have rows in the parts of several ranks": reading.item is not None,
         "--strip-markup (strip_markup=True): the text cannot be divided among ranks inside markup": (

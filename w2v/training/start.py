@@ -86,6 +86,8 @@ def initialise(
         W2VError: The source cannot be used.
     """
     settings, types = config.settings, text.types
+    if isinstance(source, View) and source.contexts:
+        raise W2VError("the model was trained on pairs: train it with pairs, or choose another model")
     if checkpoint is not None:
         initial = Initialisation(
             checkpoint.vocabulary,
@@ -99,7 +101,7 @@ def initialise(
     elif isinstance(source, View) and config.freeze == "outputs":
         initial = _initialise_from_compass(source, settings, types, str(text.corpus))
     elif isinstance(source, View):
-        initial = _initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
+        initial = initialise_from_model(source, config.vocab, settings, types, config.ignore_memory)
         if source.documents and text.tags:
             old = source.documents.tags
             tags = old.concat(text.tags.take(np.flatnonzero(old.rows_of(text.tags) < 0)))
@@ -156,7 +158,7 @@ def initialise_from_vectors(
     return Initialisation(vocabulary, None, {"inputs": inputs}, rows, frozen if freeze else None)
 
 
-def _initialise_from_model(
+def initialise_from_model(
     model: View, vocab: Vocab, settings: Settings, types: TypeCounts, ignore_memory: bool
 ) -> Initialisation:
     """Initialise a run from a model that is continued.
@@ -182,9 +184,7 @@ def _initialise_from_model(
             *(pluralise(each.tokens, types.noun) for each in (types, model.vocabulary)), settings.start_alpha,
         )  # fmt: skip
     if vocab == "old":
-        # Copy what the trained model keeps: Windows does not replace the file of the old model while it is mapped.
-        old = model.vocabulary
-        vocabulary = Vocabulary(old.words.take(np.arange(len(old))), old.counts.copy(), old.key_type)
+        vocabulary = model.vocabulary.copy()  # because the trained model keeps it
         # The data of a user's own loss may depend on settings that have changed.
         tensors = {
             name: tensor.copy() for name, tensor in model.loss.tensors.items() if not name.startswith(DATA_PREFIX)

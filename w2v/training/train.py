@@ -22,6 +22,7 @@ from w2v.formats import bfloat16
 from w2v.formats.native import header_bytes
 from w2v.formats.vector_file import WORD_VIEW
 from w2v.graph.graph import Graph, is_graph
+from w2v.graph.pairs import PairSource
 from w2v.graph.walks import WalkOptions
 from w2v.losses import registry
 from w2v.losses.registry import Settings
@@ -45,6 +46,7 @@ from w2v.training.config import RunConfig
 from w2v.training.distributed import DistributedRun
 from w2v.training.labels import DistributedLabelRun, LabelledExamples, LabelRun, initialise_labels
 from w2v.training.model import Model, View
+from w2v.training.pairs import PairExamples, PairRun
 from w2v.training.reading import ReadText, read_text
 from w2v.training.run import Run
 from w2v.training.schedule import NEVER
@@ -148,7 +150,7 @@ def _part_of(report: Report, view: str, before: int, total: int, memory: int) ->
 
 def open_training(
     config: RunConfig,
-    corpus: Source | Corpus | Graph | TaggedTexts | LabelledTexts,
+    corpus: Source | Corpus | Graph | PairSource | TaggedTexts | LabelledTexts,
     *,
     views: Views = "auto",
     source: Model | KeyedVectors | Classifier | None = None,
@@ -156,7 +158,7 @@ def open_training(
     resume_from: Mapping[str, Checkpoint] | None = None,
     checkpoint: PathLike | CheckpointFolder | None = None,
     replace_checkpoints: bool = False,
-    check_items: Callable[[Vocabulary], None] | None = None,
+    check_items: Callable[..., None] | None = None,
     held_out: Source | Corpus | LabelledTexts | None = None,
     ranks: OneProcess | None = None,
     progress: Report | None = None,
@@ -172,7 +174,8 @@ def open_training(
         resume_from: The checkpoints to resume from; see `latest_checkpoints`.
         checkpoint: The folder for checkpoints.
         replace_checkpoints: Whether checkpoints of another run may be removed.
-        check_items: A function that raises W2VError if an output cannot store the items of a vocabulary.
+        check_items: A function that raises W2VError if an output cannot store the items of a vocabulary. For pairs, it
+            gets the vocabularies of inputs and contexts.
         held_out: Texts that score a classifier after each epoch; see `train_classifier`.
         ranks: The ranks that train; by default, only this process.
         progress: See `train`.
@@ -213,10 +216,14 @@ def open_training(
         if held_out is not None:
             text.held_out = read_text(config, held_out, **more | {"checkpoints": []})
             stack.enter_context(text.held_out.store)
-        labelled = None
+        labelled = pairs = None
         if config.labels:
             assert not isinstance(source, Model)
             labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
+        if config.pairs:
+            assert not isinstance(source, Classifier)
+            view = source.views[WORD_VIEW] if isinstance(source, Model) else source
+            pairs = PairExamples.of(text, config, view, resumed.get(WORD_VIEW))
         with ranks.collective_errors():
             if not resumed:
                 views = choose_views(views, config.settings, text.types)
@@ -235,6 +242,7 @@ def open_training(
             settings,
             text,
             labelled=labelled,
+            pairs=pairs,
             source=source,
             vocabulary=vocabulary,
             check_items=check_items,
@@ -268,9 +276,10 @@ def start_runs(
     *,
     share: float = 1.0,
     labelled: LabelledExamples | None = None,
+    pairs: PairExamples | None = None,
     source: Model | KeyedVectors | Classifier | None = None,
     vocabulary: Vocabulary | None = None,
-    check_items: Callable[[Vocabulary], None] | None = None,
+    check_items: Callable[..., None] | None = None,
     resume_from: Mapping[str, Checkpoint] = MappingProxyType({}),
     folders: Mapping[str, CheckpointFolder] = MappingProxyType({}),
     best_folders: Mapping[str, CheckpointFolder] = MappingProxyType({}),
@@ -283,6 +292,7 @@ def start_runs(
         text: The text.
         share: The share of the text, from its start, to train on.
         labelled: The texts of a classifier, or None.
+        pairs: The pairs to train, or None.
         source, vocabulary, check_items, resume_from: See `open_training`.
         folders: The folder for the checkpoints of each view; empty without checkpoints.
         best_folders: The folder that keeps the best checkpoint of each view, for early stopping.
@@ -298,11 +308,13 @@ def start_runs(
             checkpoint = resume_from.get(name)
             if labelled:
                 initial = initialise_labels(view_config, labelled, checkpoint)
+            elif pairs:
+                initial = pairs.initialise(view_config, text.types, checkpoint)
             else:
                 assert not isinstance(view, Classifier)
                 initial = initialise(view_config, text, view, vocabulary, checkpoint)
             if check_items and not text.types.is_text:
-                check_items(initial.vocabulary)
+                check_items(*((pairs.inputs, pairs.contexts) if pairs else (initial.vocabulary,)))
             if not runs and config.freeze == "outputs" and isinstance(view, View) and name not in resume_from:
                 found = f"{len(initial.vocabulary):,} of {len(view.vocabulary):,} words of the model occur in the text"
                 least = pluralise(settings_of_view.min_count, "time")
@@ -314,6 +326,8 @@ def start_runs(
         kind: Any = DistributedRun if ranks.size > 1 else Run
         if labelled:
             kind = partial(DistributedLabelRun if ranks.size > 1 else LabelRun, labelled)
+        elif pairs:
+            kind = partial(PairRun, pairs)
         run: Run = kind(
             view_config,
             initial,
@@ -330,7 +344,7 @@ def start_runs(
             header_bytes("the model", run.parameters | run.plan.loss.tensors, header)
         if name in resume_from:
             run.restore(resume_from[name])
-        elif ranks.is_root and not runs and share == 1 and not labelled:
+        elif ranks.is_root and not runs and share == 1 and not labelled and not pairs:
             epochs = None if initial.parameters else config.settings.epochs
             warn_about_text(text.types, epochs, config.text, initial.vocabulary.words)
         runs[name] = run
@@ -366,7 +380,7 @@ class Arguments(RunArguments, ReadingOptions, WalkOptions, ViewOptions, Settings
 
 
 @with_parameters_of(Arguments)
-def train(corpus: Source, **given: Any) -> Model:
+def train(corpus: Source | PairSource, **given: Any) -> Model:
     """Train word vectors, and return a model.
 
     Args:
@@ -435,7 +449,9 @@ def train(corpus: Source, **given: Any) -> Model:
             given |= settings.as_dict(computed=False) | {"objective": settings.objective}
         given["notes"] = dict(given.get("notes") or {})
         source = open_source(given.get("continue_from"), given.get("init"), given.get("freeze"))
-        if is_graph(corpus):
+        if isinstance(corpus, PairSource):
+            given["pairs"] = True
+        elif is_graph(corpus):
             given["graph"] = True
         config = RunConfig.from_options(given, source)
         corpus = _with_tags(corpus, config, tags)
@@ -456,6 +472,36 @@ def _with_tags(corpus: Any, config: RunConfig, tags: Any) -> Any:
     if not config.settings.documents:
         raise SettingsError("--tags (tags=) has no effect without --documents (documents=)")
     return LabelledTexts.of_documents(corpus, tags, config.reading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairArguments(Arguments):
+    """The keyword arguments of `train_pairs`."""
+
+    weights: Iterable[Any] | None = None
+
+
+@with_parameters_of(PairArguments)
+def train_pairs(pairs: Any, **given: Any) -> Model:
+    """Train inputs to predict their contexts, and return a model.
+
+    `model.wv` are the vectors of the inputs, and `model.contexts` those of the contexts.
+
+    Args:
+        pairs: Pairs (input, context) or triples (input, context, weight), where a weight of 3 is the same as three
+            pairs. One of: an iterable; a table with these columns, such as a DataFrame; a scipy.sparse matrix of inputs
+            × contexts; or files, as for `w2v train --pairs`. Names are texts or whole numbers.
+        weights: The weights of an iterable of pairs, (N,).
+        edges: The columns of a table, such as "user,item,plays".
+        bipartite: False if inputs and contexts are the same words, with one vocabulary.
+
+    The other arguments are those of `train`.
+
+    Raises:
+        W2VError: The pairs cannot be used, or the matrices do not fit in memory.
+        SettingsError: A setting is impossible.
+    """
+    return train(PairSource(pairs, given.pop("weights", None)), **given)
 
 
 def resume(

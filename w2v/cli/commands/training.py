@@ -125,8 +125,8 @@ OF_RUNS = options.composed(
     cls=Option,
     common=True,
     choices=Preset,
-    help="Use other defaults for the settings: the defaults for sessions of items, or for walks in a graph. Options "
-    "override them.",
+    help="Use other defaults for the settings: the defaults for sessions of items, for walks in a graph, or for pairs. "
+    "Options override them.",
 )
 @options.TRAINING_SETTINGS
 @options.option_for(Settings, "documents")
@@ -149,6 +149,16 @@ OF_RUNS = options.composed(
     help="Read CORPUS as a graph, as w2v walks does, and train on random walks on it, with --preset graph.",
 )
 @options.WALKS
+@click.option(
+    "--pairs",
+    cls=Option,
+    group=GRAPH,
+    common=True,
+    is_flag=True,
+    help="Read CORPUS as pairs, with an input, a context and perhaps a weight in each line, and train inputs to "
+    "predict their contexts, with --preset pairs.",
+)
+@options.rare_option("--contexts", type=FILE, help="With --pairs: write the vectors of contexts to this file.")
 @options.SETTING_FLAG_OPTIONS
 @options.rare_option("--save-vocab", type=FILE, help="Write the words and their counts to this file.")
 @options.rare_option(
@@ -209,6 +219,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
     w2v train texts.csv --column text --documents dbow --tags id -o texts.safetensors
     w2v train --graph edges.tsv -p 0.5 -q 2 -o nodes.safetensors
     w2v train corpus.txt --vector-size 300 --dry-run
+    w2v train --pairs plays.csv --edges user,song,plays -o users.safetensors --contexts songs.vec
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train corpus.txt --resume states -o model.bin
     w2v train --config run.toml --epochs 10
@@ -296,9 +307,11 @@ def run_training(given: Mapping[str, Any], progress: Report) -> tuple[Command, A
     )
 
 
-def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary) -> None:
-    """Raise W2VError before training if an output cannot store the white space in an item."""
+def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary, contexts: Vocabulary | None = None) -> None:
+    """Raise W2VError before training if an output cannot store the white space in an item or a context."""
     registry.check_words(files["output"], vocabulary.words)
+    if "contexts" in files and contexts:
+        registry.check_words(files["contexts"], contexts.words)
     if "save_vocab" in files:
         vocabulary.check_separable(files["save_vocab"])
 
@@ -323,6 +336,8 @@ def save_all(files: Mapping[str, Path], model: Any, force: bool) -> None:
     """
     output = files["output"]
     written: list[tuple[Path, outputs.Write]] = [(output, outputs.saver(model))]
+    if "contexts" in files:
+        written.append((files["contexts"], outputs.saver(model.contexts)))
     if "save_vocab" in files:
         written.append((files["save_vocab"], outputs.saver(model.vocabulary, model.metrics["sentences"])))
     if "save_documents" in files:
