@@ -34,7 +34,7 @@ import w2v
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.run import Run
 
-WINDOW, SEEDS, EPOCHS = 2, (1, 2, 3), 5
+WINDOW, EPOCHS = 2, 5
 SETTINGS: dict[str, Any] = {"vector_size": 100, "sample": 0, "vectors": "input", "workers": 1, "epochs": EPOCHS}
 
 
@@ -84,6 +84,7 @@ def main() -> None:
     parser = runs_parser(__doc__)
     for name in ("similar", "related", "word2vecf"):
         parser.add_argument(f"--{name}", type=Path, metavar="PATH")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="[%(default)s]")
     options = parser.parse_args()
     train_seconds: list[float] = []
     train = Run.train
@@ -110,7 +111,7 @@ def main() -> None:
         rows = []
         for name, run in runs.items():
             found = []
-            for seed in SEEDS:
+            for seed in options.seeds:
                 train_seconds.clear()
                 model = run(seed)
                 predictions = sum(model.metrics["predictions"])
