@@ -35,7 +35,7 @@ Run = dict[str, float]
 
 KINDS: tuple[Documents, ...] = ("dbow", "dm", "dbow+words")
 EQUAL: dict[str, Any] = {"vector_size": 100, "epochs": 20, "window": 5, "min_count": 2, "sample": 1e-4, "workers": 2}
-RATES: dict[str, Any] = {"alpha": 0.025, "min_alpha": 0.0001}
+RATES: dict[str, Any] = {"alpha": 0.025, "min_alpha": 0.0001, "ns_exponent": 0.75}
 FOUND = 300  # training texts to find
 SILENT: dict[str, Any] = {"progress": lambda _: None}
 
