@@ -9,9 +9,12 @@ from typing import TypedDict, get_type_hints
 import numpy as np
 
 from w2v.errors import W2VError
+from w2v.formats import native
+from w2v.formats.gensim import TAGS
 from w2v.formats.header import GensimObject
 from w2v.formats.vector_file import Array, VectorFile
 from w2v.gensim import attributes
+from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.training import OUTPUT_LAYERS, StoredAttributes, Trainable
 from w2v.system.files import PathLike
 from w2v.system.schema import convert
@@ -25,7 +28,7 @@ ATTRIBUTE_TYPES = get_type_hints(StoredAttributes, include_extras=True)
 # gensim's files may lack some attributes.
 FileAttributes = TypedDict("FileAttributes", ATTRIBUTE_TYPES, total=False)  # type: ignore[misc]
 
-OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
+OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "dv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
 
 
 def content_of(model: Trainable) -> VectorFile:
@@ -37,6 +40,9 @@ def content_of(model: Trainable) -> VectorFile:
             content.tensors[key] = array
         elif array is not None:
             attributes.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
+    if len(getattr(model, "dv", ())):
+        tags = native.arrays_of(model.dv.to_vector_file()) | {LOCKS: model.dv.vectors_lockf}
+        content.tensors.update({TAGS + name: array for name, array in tags.items()})
     content.tensors.update(attributes.pack(USER_ATTRIBUTES, attributes.user_attributes(model, OWN_ATTRIBUTES)))
     settings = {name: getattr(model, name) for name in ATTRIBUTE_TYPES}
     settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
@@ -54,8 +60,6 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     if not stored or stored.kind not in MODEL_CLASSES:
         raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
     settings = dict(stored.attributes)
-    if stored.kind == "Doc2Vec":
-        log.warning("%s: a Doc2Vec model: its document vectors are left out", path)
     for name, value in settings.items():
         if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
             settings[name] = int(value)
@@ -69,6 +73,15 @@ def restore(model: Trainable, path: PathLike, content: VectorFile) -> None:
     model.wv.vectors_lockf = arrays.pop(LOCKS, np.ones(1, np.float32))
     vars(model).update(settings, **arrays)
     model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
+    if stored.kind == "Doc2Vec":
+        model.dv = KeyedVectors(model.vector_size)
+        tags = {name.removeprefix(TAGS): array for name, array in content.tensors.items() if name.startswith(TAGS)}
+        locks = tags.pop(LOCKS, np.ones(1, np.float32))
+        if tags:
+            model.dv = KeyedVectors._from_file(path, native.from_arrays(path, tags, {}))
+        if model.dv.vectors.shape[1] != model.vector_size or locks.shape not in _shapes(LOCKS, model.dv.vectors):
+            raise W2VError(f"{path}: damaged: the arrays of its tags do not fit together")
+        model.dv.vectors_lockf = locks
     attributes.restore(model, OWN_ATTRIBUTES, attributes.unpack(path, USER_ATTRIBUTES, content.tensors))
 
 

@@ -74,12 +74,17 @@ class StoredAttributes:
     compute_loss: bool
     shrink_windows: bool
     comment: Any
+    # Only a Doc2Vec uses these:
+    dbow_words: Integer = 0
+    dm_concat: Integer = 0
+    dm_tag_count: Integer = 1
 
 
 class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
     """The part of Word2Vec that holds the matrices and trains them; see Word2Vec for the attributes."""
 
     wv: KeyedVectors
+    dv: KeyedVectors  # only of a Doc2Vec
     syn1: NDArray[np.float32]
     syn1neg: NDArray[np.float32]
     layer1_size: int
@@ -223,7 +228,7 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
                 with text_warnings_to(report):
                     start_from = Model({WORD_VIEW: model})
                     result = train(
-                        source,
+                        self._source(source),
                         continue_from=start_from,
                         alpha=model.settings.alpha,
                         min_alpha=model.settings.min_alpha,
@@ -254,6 +259,10 @@ class Trainable(StoredAttributes, HasVectors, utils.SaveLoad):
         kept_share = float(keep_probabilities @ model.vocabulary.counts) / model.vocabulary.tokens
         read = sentences.words if sentences else int(trained.metrics["tokens_read"])
         return round(trained.metrics["tokens_trained"] * kept_share), read * (end - start)
+
+    def _source(self, source: Any) -> Any:
+        """Return what w2v trains from files, or from sentences."""
+        return source
 
     def _copy_results(self, loss: str, trained: View, initial_model: View, rows: NDArray[np.int64]) -> None:
         """Copy the matrices and the loss of a run into this object.
@@ -372,9 +381,12 @@ class NumberedSentences:
     def __iter__(self) -> Iterator[list[str]]:
         self.words = 0
         for sentence in self.sentences:
-            words = list(sentence)
-            self.words += len(words)
-            yield [self.replacements[word] for word in words if word in self.replacements]
+            yield self._numbers(sentence)
+
+    def _numbers(self, sentence: Iterable[Any]) -> list[str]:
+        words = list(sentence)
+        self.words += len(words)
+        return [self.replacements[word] for word in words if word in self.replacements]
 
     @property
     def is_at_end(self) -> bool:

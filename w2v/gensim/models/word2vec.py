@@ -358,9 +358,9 @@ class Word2Vec(Trainable):
         alpha, min_alpha = float(start_alpha or self.alpha), float(end_alpha or self.min_alpha)
         checked_value(Settings, "alpha", alpha or min_alpha)  # gensim trains with the higher one, too
         checked_value(Settings, "min_alpha", min_alpha)
+        self._check_corpus(corpus_iterable, corpus_file, passes=epochs or 1)
         self._check_training(alpha, epochs, total_examples, total_words)
         assert epochs is not None
-        self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
         self.alpha, self.min_alpha, self.epochs = alpha, min_alpha, epochs
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
         callbacks = list(callbacks)
@@ -373,7 +373,7 @@ class Word2Vec(Trainable):
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
         self._batches = (jobs.count() if jobs else total_words or estimated_words) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
-        text = files_of(sentences, corpus_file) or NumberedSentences(() if sentences is None else sentences, self.wv)
+        text = self._text(sentences, corpus_file)
         self.add_lifecycle_event(
             "train",
             msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
@@ -394,6 +394,10 @@ class Word2Vec(Trainable):
         self.train_count += 1
         _call_callbacks(callbacks, "on_train_end", self)
         return trained, read
+
+    def _text(self, sentences: Sentences | None, corpus_file: PathLike | None) -> list[Path] | NumberedSentences:
+        """Return the files that w2v reads itself, or else the sentences with row numbers for their words."""
+        return files_of(sentences, corpus_file) or NumberedSentences(() if sentences is None else sentences, self.wv)
 
     def _train_spans(
         self,
