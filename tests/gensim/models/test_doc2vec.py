@@ -260,7 +260,11 @@ def test_mistakes_are_refused_in_one_line(error: type[Exception], message: str, 
     assert "\n" not in str(raised.value)
 
 
-def test_replaced_tags_without_vectors_are_refused(model: Doc2Vec) -> None:
+def test_missing_counts_and_replaced_tags_without_vectors_are_refused(model: Doc2Vec) -> None:
+    ours = copy.deepcopy(model)
+    del ours.wv.expandos["count"]
+    with pytest.raises(RuntimeError, match="have no counts"):
+        ours.infer_vector(["w1"])
     ours = copy.deepcopy(model)
     ours.dv.index_to_key = [*range(100)]
     with pytest.raises(RuntimeError, match=r"dv\.vectors has shape \(60, 12\), but the model has 100 tags"):
@@ -295,5 +299,5 @@ def test_readers_match_gensim(tmp_path: Path) -> None:
 
 def test_a_string_instead_of_words_gives_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Doc2Vec().build_vocab([TaggedDocument("human", [12])])
-    assert "Each 'words' should be a list of words" in caplog.text
+    assert "Each 'words' should be a list of words (usually unicode strings)." in caplog.text
     assert "Highest int doctag (12) larger than count of documents (1)" in caplog.text

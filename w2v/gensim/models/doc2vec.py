@@ -195,7 +195,7 @@ class Doc2Vec(Word2Vec):
             assert corpus_iterable is not None
             for number, document in enumerate(corpus_iterable):
                 if not number and isinstance(document.words, str):
-                    log.warning("Each 'words' should be a list of words (usually unicode strings), not one string")
+                    log.warning("Each 'words' should be a list of words (usually unicode strings). The first is a str")
                 words = list(document.words)
                 document_counts.update(document.tags)
                 for tag in document.tags:
@@ -323,6 +323,7 @@ class Doc2Vec(Word2Vec):
             raise TypeError(f"doc_words must be a list of words, not the string {doc_words[:60]!r}")
         if not self.wv.key_to_index:
             raise RuntimeError("you must first build vocabulary before inferring vectors")
+        self._check_matrices()
         self.wv.fill_norms()
         arrays = [self.wv.vectors, self.wv.norms, self.syn1neg if self.negative else self.syn1]
         alpha, min_alpha, epochs = alpha or self.alpha, min_alpha or self.min_alpha, epochs or self.epochs
