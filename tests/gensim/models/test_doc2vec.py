@@ -11,6 +11,7 @@ import pytest
 from tests.helpers import import_gensim
 from w2v.errors import W2VError
 from w2v.gensim.models import Doc2Vec, KeyedVectors, Word2Vec
+from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.doc2vec import TaggedBrownCorpus, TaggedDocument, TaggedLineDocument
 
 theirs, datapath = import_gensim("gensim.models.doc2vec"), import_gensim("gensim.test.utils").datapath
@@ -77,6 +78,26 @@ def test_lists_files_and_separate_steps_train_the_same_vectors(tmp_path: Path, m
     for other in (stepwise, Doc2Vec(corpus_file=path, **SMALL, dm=0), Doc2Vec(TaggedLineDocument(path), **SMALL, dm=0)):
         np.testing.assert_array_equal(other.dv.vectors, model.dv.vectors)
         assert (other.corpus_count, other.corpus_total_words) == (60, 2400)
+
+
+class KeptTags(CallbackAny2Vec):
+    def __init__(self) -> None:
+        self.vectors: list[Any] = []
+
+    def on_epoch_end(self, model: Any) -> None:
+        self.vectors.append(model.dv.vectors.copy())
+
+
+def test_each_epoch_trains_the_tags_with_both_losses(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(" ".join(words) + "\n" for words in TEXTS))
+    kept = KeptTags(), KeptTags()
+    model = untrained_model(hs=1)
+    assert model.train(documents(), total_examples=60, epochs=2, callbacks=[kept[0]]) == (4800, 4800)
+    model = untrained_model(hs=1)
+    assert model.train(corpus_file=path, total_examples=60, epochs=2, callbacks=[kept[1]]) == (4800, 4800)
+    np.testing.assert_array_equal(kept[0].vectors, kept[1].vectors)
+    assert (kept[0].vectors[0] != kept[0].vectors[1]).any(axis=1).all()
 
 
 def test_each_line_of_a_file_is_a_document_even_if_it_is_empty(tmp_path: Path) -> None:
