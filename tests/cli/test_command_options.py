@@ -222,7 +222,7 @@ CALLS = [
             | {"epochs": 7},
             "--views words+subwords": {"views": "words+subwords"},
             "--save-vocab words": {"--save-vocab": "words"},
-            "--documents dm": {"documents": "dm", "min_count": 2},
+            "--documents dm": {"documents": "dm", "min_count": 2, "epochs": 20, "window": 5, "alpha": 0.1},
             "--plot run.svg": {"--plot": "run.svg"},
             "--read-vocab counts": {"vocabulary": "Vocabulary"},
             "--continue old.safetensors": {

@@ -219,7 +219,11 @@ def test_classify_stops_early_by_a_held_out_file(tmp_path: Path) -> None:
         ("topic,text\na,ball\nb,soup\n", "--column txt --labels topic", "has no column 'txt'"),
         ("topic,text\na,ball\nb,soup\n", "--column text --labels tpic", "has no column 'tpic'"),
         ("topic,text\na,ball\nb,soup\n", "", "looks like CSV with the columns topic, text"),
-        ('{"topic":1.5,"text":"ball"}\n', "--column text --labels topic", "row 1: the label 1.5 is neither text nor"),
+        (
+            '{"topic":1.5,"text":"ball"}\n',
+            "--column text --labels topic",
+            "row 1: the label or tag 1.5 is neither text nor",
+        ),
         ('{"topic":"a","text":7}\n', "--column text --labels topic", "row 1: the text 7 is neither text nor"),
     ],
 )
@@ -238,7 +242,7 @@ def test_options_are_refused_before_the_work(tmp_path: Path) -> None:
     new = tmp_path / "new.safetensors"
     assert "'missing' does not exist" in run("classify", "train.txt", "-o", new, "--test", "missing", code=1).stderr
     needed = run("classify", "train.csv", "--labels", "topic", "-o", new, code=2).stderr
-    assert "--labels topic (labels=) needs --column (column=)" in needed
+    assert "topic, needs --column (column=)" in needed
     assert "--negative has no effect with --loss ova" in run("classify", "train.txt", "--negative", 3, code=2).stderr
     for command in ("evaluate lines.safetensors --labelled test.csv --column text", "predict test.txt test.txt"):
         assert run(*command.split(), code=1).stderr

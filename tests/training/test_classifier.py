@@ -446,7 +446,7 @@ def test_a_table_in_memory_has_columns() -> None:
         (["a", "b"], ["x"], {}, "there are more texts than 1 label: give one label, or list, for each"),
         (["a"], ["x", "y"], {}, "there are more labels than 1 text: give one label, or list, for each"),
         (["a", "b"], ["x", "x"], {}, "the list of texts has one label, 'x': at least 2 are needed"),
-        (["a", "b"], ["x", 1.5], {}, "row 2: the label 1.5 is neither text nor a whole number"),
+        (["a", "b"], ["x", 1.5], {}, "row 2: the label or tag 1.5 is neither text nor a whole number"),
         (["a", 3], ["x", "y"], {}, "row 2: the text 3 is neither text nor a list of words"),
         (["", ""], ["x", "y"], {}, "has no text with both words and a label"),
         (["a", "b"], [None, None], {}, "no text has a label: all of them are missing"),
@@ -461,8 +461,8 @@ def test_a_table_in_memory_has_columns() -> None:
         (["a", "b"], ["x", "y"], {"loss": "mos"}, "loss mos cannot learn labels: choose ova, softmax, hs or ns"),
         (["a", "b"], ["x", "y"], {"min_alpha": 0.1}, "min_alpha needs alpha: the default of alpha is chosen after"),
         (["a", "b"], ["x", "y"], {"word_ngram": 2}, "unknown setting 'word_ngram': did you mean word_ngrams"),
-        ({"text": ["a"]}, ["x"], {}, "a list of texts is needed with a list of labels, not dict"),
-        ("a b", ["x"], {}, "a list of texts is needed with a list of labels, not str"),
+        ({"text": ["a"]}, ["x"], {}, "a list of texts is needed with a list of labels or tags, not dict"),
+        ("a b", ["x"], {}, "a list of texts is needed with a list of labels or tags, not str"),
     ],
 )
 def test_wrong_input_has_one_line(texts: Any, labels: Any, settings: dict[str, Any], message: str) -> None:
@@ -558,7 +558,7 @@ def test_texts_without_words_or_labels_are_counted(caplog: pytest.LogCaptureFixt
 def test_messages_name_the_file_and_its_row(tmp_path: Path) -> None:
     for name, label in (("a", '"pro"'), ("b", "1.5")):
         (tmp_path / f"{name}.jsonl").write_text(f'{{"text": "x", "label": {label}}}\n')
-    message = r"b\.jsonl, row 1: the label 1\.5 is neither text nor a whole number"
+    message = r"b\.jsonl, row 1: the label or tag 1\.5 is neither text nor a whole number"
     with pytest.raises(w2v.W2VError, match=message):
         w2v.train_classifier(tmp_path, "label", column="text")
     with pytest.raises(w2v.W2VError, match=message):

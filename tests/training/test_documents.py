@@ -1,6 +1,7 @@
 """Models of documents: training, tags, files, checkpoints, inference, and the command line."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def test_inference_gives_the_same_bits_alone_in_batches_and_from_a_file(
     np.testing.assert_array_equal(loaded.infer([text.split() for text in reversed(TEXT)])[::-1], inferred)
     np.testing.assert_array_equal(loaded.documents.vectors, model.documents.vectors)
     np.testing.assert_array_equal(loaded.vectors, model.vectors)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).infer(TEXT[:3]), inferred[:3])
     assert not np.array_equal(model.infer(TEXT[:1], epochs=2), inferred[:1])
     assert not np.array_equal(model.infer(TEXT[:1], alpha=0.01), inferred[:1])
 

@@ -49,11 +49,11 @@ LABEL_SETTINGS: dict[str, Any] = {
     "vectors": "input",
     "epochs": 10,
 }
-# Other defaults for documents, by the value of `documents`.
+# Other defaults for documents, by the value of `documents`: the best that were measured (bench/NOTES.md).
 DOCUMENT_SETTINGS: dict[str, dict[str, Any]] = {
-    "dbow": {"model": "skipgram", "min_count": 2},
-    "dm": {"model": "cbow", "min_count": 2},
-    "dbow+words": {"model": "skipgram", "min_count": 2},
+    "dbow": {"model": "skipgram", "min_count": 2, "epochs": 20, "sample": 1e-3, "alpha": 0.1},
+    "dm": {"model": "cbow", "min_count": 2, "epochs": 20, "window": 5, "alpha": 0.1},
+    "dbow+words": {"model": "skipgram", "min_count": 2, "epochs": 20, "sample": 1e-3, "alpha": 0.05},
 }
 MODEL_SUFFIX = ".safetensors"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -40,19 +42,15 @@ class Inference:
         texts, words, unknown, missing: The numbers of texts, of their words, and of unknown words and missing texts.
     """
 
-    def __init__(
-        self, view: Any, epochs: int | None = None, alpha: float | None = None, errors: Errors = "strict"
-    ) -> None:
+    def __init__(self, view: Any, errors: Errors = "strict") -> None:
         """Copy the rows of a model.
 
         Args:
             view: A View that was trained with `documents`.
-            epochs: The number of passes over a text; by default, as in the training.
-            alpha: The learning rate at the start; by default, as in the training.
             errors: What to do with bytes that are not UTF-8.
 
         Raises:
-            SettingsError: The model has no documents, or a value is impossible.
+            SettingsError: The model has no documents.
         """
         settings = view.settings
         if not settings.documents:
@@ -60,10 +58,8 @@ class Inference:
         self.texts = self.words = self.unknown = self.missing = 0
         self.size, self.workers, self._errors = settings.vector_size, processors(), errors
         # Word vectors stay as they are, so skip-gram steps of words would change nothing.
-        kind: Any = "dm" if settings.documents == "dm" else "dbow"
-        changed: dict[str, Any] = {} if alpha is None else {"alpha": alpha, "min_alpha": None}
-        changed |= {} if epochs is None else {"epochs": epochs}
-        settings = replace(settings, documents=kind, workers=1, deterministic=False, **changed)
+        kind = "dm" if settings.documents == "dm" else "dbow"
+        settings = replace(settings, documents=kind, workers=1, deterministic=False)
         self._lookup, self._text, self._vocabulary_size = (
             view.vocabulary.words.lookup(),
             view.text,
@@ -71,10 +67,12 @@ class Inference:
         )
         self._inputs, self._parameters = self._copy_rows(view)
         self._start = initial_inputs(1, self.size, settings.seed, self._inputs.dtype)[0]
-        self._slots = [*range(self._vocabulary_size, len(self._inputs))]
+        self._slots = SimpleQueue[int]()
+        for slot in range(self._vocabulary_size, len(self._inputs)):
+            self._slots.put(slot)
         keep = np.ones(len(self._inputs), np.float32)
         keep[: self._vocabulary_size] = view.vocabulary.keep_probabilities(settings.sample, settings.sample_formula)
-        self._tags = Tags(len(self._slots), 1, np.zeros(1, np.int64), fixed_words=True)
+        self._tags = Tags(self._slots.qsize(), 1, np.zeros(1, np.int64), fixed_words=True)
         self._plan = Plan(
             settings=settings,
             ids=np.empty(0, np.uint32),
@@ -89,6 +87,19 @@ class Inference:
             frozen_outputs=True,
             tags=self._tags,
         )
+
+    def with_schedule(self, epochs: int | None, alpha: float | None) -> Inference:
+        """Return an Inference that shares the rows, with another number of epochs or learning rate, unless it is None.
+
+        Raises:
+            SettingsError: A value is impossible.
+        """
+        changed: dict[str, Any] = {} if alpha is None else {"alpha": alpha, "min_alpha": None}
+        changed |= {} if epochs is None else {"epochs": epochs}
+        settings = replace(self._plan.settings, **changed)
+        other = copy(self)
+        other._plan = replace(self._plan, settings=settings, epochs=int(settings.epochs))
+        return other
 
     def _copy_rows(self, view: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
         """Return padded copies: of the input rows, with rows for the texts, and of the parameters of the loss."""
@@ -123,7 +134,7 @@ class Inference:
 
     def _infer(self, documents: list[Rows]) -> NDArray[np.float32]:
         """Return the vectors of some texts, (n, D), each given by its rows of words and -1 at the end."""
-        slot, vectors = self._slots.pop(), np.zeros((len(documents), self.size), np.float32)
+        slot, vectors = self._slots.get(), np.zeros((len(documents), self.size), np.float32)
         row = self._inputs[slot]
         for vector, document in zip(vectors, documents, strict=True):
             known = document[(document >= 0) & (document < self._vocabulary_size)]
@@ -131,7 +142,7 @@ class Inference:
                 row[:] = self._start
                 new_kernel(self._plan_of(slot, known), self._inputs, self._parameters).run(0)
                 vector[:] = row[: self.size]
-        self._slots.append(slot)
+        self._slots.put(slot)
         return vectors
 
     def _plan_of(self, slot: int, words: Rows) -> Plan:

@@ -405,9 +405,17 @@ class Model(HasVectors):
             SettingsError: The model was trained without `documents`, or a value is impossible.
             W2VError: `texts` is not a list of texts.
         """
+        return encode_lines(self._inference.with_schedule(epochs, alpha), texts)
+
+    @cached_property
+    def _inference(self) -> Any:
+        """The copy of the model that infers vectors of texts."""
         from w2v.training.infer import Inference  # the kernel is imported only when it is needed
 
-        return encode_lines(Inference(self._words, epochs, alpha), texts)
+        return Inference(self._words)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_inference"}
 
     @property
     def _ngrams(self) -> Ngrams:
