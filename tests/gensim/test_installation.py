@@ -1,15 +1,12 @@
 """gensim's modules with w2v's classes, after w2v.gensim.install()."""
 
-import copy
 import importlib
 import importlib.metadata
 import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from types import ModuleType
 from typing import Any
 
@@ -72,7 +69,7 @@ def test_install_is_undone_after_the_with_block() -> None:
         for name in MODULES:
             ours = importlib.import_module(f"w2v.gensim.{name}")
             for key in ("Word2Vec", "FastText", "KeyedVectors", "Phrases", "Phraser", "LineSentence", "AnnoyIndexer"):
-                if key in vars(ours):
+                if key in vars(ours) and (name, key) != ("models.doc2vec", "LineSentence"):
                     assert getattr(gensim_module(name), key) is vars(ours)[key]
         assert importlib.metadata.version("gensim") == importlib.import_module("gensim").__version__
     assert {name: (type(module), dict(vars(module))) for name, module in own.items()} == attributes
@@ -112,32 +109,14 @@ def test_threads_can_install_and_import_at_once() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_other_threads_get_our_classes_while_gensims_objects_are_saved(tmp_path: Path) -> None:
-    model = train_doc2vec()
-    stop = Event()
-
-    def import_in_a_loop() -> set[str]:
-        found = {word2vec_package()}
-        while not stop.is_set():
-            found.add(word2vec_package())
-        return found
-
-    with ThreadPoolExecutor(2) as pool:
-        imported = [pool.submit(import_in_a_loop) for _ in range(2)]
-        for _ in range(30):
-            model.save(str(tmp_path / "doc2vec"))
-            type(model).load(str(tmp_path / "doc2vec"))
-        stop.set()
-        assert [each.result() for each in imported] == [{"w2v"}, {"w2v"}]
-
-
-@pytest.mark.usefixtures("installed")
 def test_names_that_we_lack_are_gensims() -> None:
     names = {
         "corpora": "Dictionary",
         "models": "LdaModel",
         "models.ldamodel": "LdaModel",
-        "models.doc2vec": "TaggedDocument",
+        "models.coherencemodel": "CoherenceModel",
+        "models.basemodel": "BaseTopicModel",
+        "models._fasttext_bin": "Model",
         "models.word2vec": "Heapitem",
         "similarities": "Similarity",
         "utils": "chunkize",
@@ -175,8 +154,8 @@ def test_modules_of_gensim_keep_its_own_classes_and_an_import_changes_nothing() 
         "assert sys.meta_path == before and 'gensim' not in sys.modules\n"
         "installed = w2v.gensim.install()\n"
         "from gensim.models.doc2vec import Doc2Vec; from gensim.models import Word2Vec, ldamodel\n"
-        "assert Word2Vec.__module__ == 'w2v.gensim.models.word2vec' and not issubclass(Doc2Vec, Word2Vec)\n"
-        "installed.close(); import gensim; assert issubclass(Doc2Vec, gensim.models.Word2Vec)\n"
+        "assert Word2Vec.__module__ == 'w2v.gensim.models.word2vec' and issubclass(Doc2Vec, Word2Vec)\n"
+        "installed.close(); import gensim; assert not issubclass(gensim.models.Doc2Vec, Word2Vec)\n"
         "import gensim.models.ldamodel; assert ldamodel is gensim.models.ldamodel"
     )
     run_program(program)
@@ -206,34 +185,14 @@ def test_objects_of_gensim_work_with_ours(tmp_path: Path) -> None:
     assert len(gensim_module("similarities.annoy").AnnoyIndexer(train_doc2vec(), 2).labels) == 9
 
 
-@pytest.mark.usefixtures("installed")
-def test_a_doc2vec_is_saved_loaded_and_copied(tmp_path: Path) -> None:
-    models, saved = gensim_module("models"), train_doc2vec()
-    saved.save(str(tmp_path / "doc2vec"))
-    loaded = models.Doc2Vec.load(str(tmp_path / "doc2vec"))
-    assert type(loaded.wv) is type(saved.wv)
-    assert loaded.dv.most_similar(0, topn=1) == saved.dv.most_similar(0, topn=1)
-    for copied in (pickle.loads(pickle.dumps(saved)), copy.deepcopy(saved)):
-        assert (type(copied), type(copied.wv)) == (type(saved), type(saved.wv))
-        assert (copied.dv.vectors == saved.dv.vectors).all()
-        assert copied.infer_vector(TEXTS[0]).shape == (8,)
-    assert copy.copy(saved.wv).vectors is saved.wv.vectors
-    assert b"w2v" not in (tmp_path / "doc2vec").read_bytes()
-    assert models.Word2Vec.load(tmp_path / "doc2vec").wv["graph"].tolist() == saved.wv["graph"].tolist()
-
-
-def test_files_of_a_doc2vec_do_not_depend_on_install(tmp_path: Path) -> None:
+def test_gensims_own_classes_load_their_files_meanwhile(tmp_path: Path) -> None:
     pytest.importorskip("gensim")
-    kind, plain, meanwhile = type(train_doc2vec()), str(tmp_path / "plain"), str(tmp_path / "meanwhile")
     saved = train_doc2vec()
-    saved.save(plain)
+    saved.save(str(tmp_path / "doc2vec"))
     with w2v.gensim.install():
-        loaded = kind.load(plain)
-        assert type(loaded.wv) is type(saved.wv)
-        loaded.save(meanwhile)
-    again = kind.load(meanwhile)
-    assert type(again.wv) is type(saved.wv)
-    assert (again.dv.vectors == saved.dv.vectors).all()
+        loaded = type(saved).load(str(tmp_path / "doc2vec"))
+    assert (type(loaded), type(loaded.wv)) == (type(saved), type(saved.wv))
+    assert (loaded.dv.vectors == saved.dv.vectors).all()
 
 
 def test_pickle_refuses_other_objects_of_gensims_classes() -> None:

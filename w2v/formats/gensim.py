@@ -28,6 +28,10 @@ SIGNATURE = PICKLE + rb"(?s:.{0,40}?)gensim\.models\."
 SETTINGS = ("vector_size", "window", "epochs", "min_count", "sample", "negative", "ns_exponent", "alpha", "min_alpha")
 KEYS = ("index_to_key", "index2word", "index2entity")
 OUTPUT_LAYERS = ("syn1", "syn1neg")
+TAGS = "dv."  # prefix of the arrays that hold the tags of a Doc2Vec, as a vector file has them
+TAG_ROWS = ("vectors_docs", "doctag_syn0", "vectors")  # in gensim 3.3 to 3.8, before and in gensim 4
+TAG_NAMES = ("offset2doctag", "index2doctag")  # in gensim 0.12.3 to 3.8, and before
+TAG_COUNTS = ("doc_count", "word_count")
 PARTS = ("wv", "vocabulary", "trainables")  # the objects in a gensim 3 model; gensim 4 models only have "wv"
 VECTORS = ("vectors", "syn0")
 WORD_ROWS = ("vectors_vocab", "syn0_vocab")  # the own rows of FastText words, without their n-grams
@@ -46,7 +50,8 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
     See Format.read.
     """
     saved = read_saved(path, progress)
-    tensors, header = dict(saved.tensors), replace(saved.header, gensim=None)
+    tensors = {name: array for name, array in saved.tensors.items() if not name.startswith(TAGS)}
+    header = replace(saved.header, gensim=None)
     assert saved.header.gensim
     if saved.header.gensim.kind == "Doc2Vec":
         log.warning("%s: its document vectors are left out", path)
@@ -68,8 +73,8 @@ def read_saved(path: PathLike, progress: Report | None = None) -> VectorFile:
 
     Returns:
         The words, vectors and, if the file has them, counts. The tensors are the output rows "syn1neg" and "syn1",
-        float32, and the n-grams of FastText. The header holds the class name and all attributes that are numbers or
-        text, under their names in gensim 4.
+        float32, the n-grams of FastText, and the tags of Doc2Vec. The header holds the class name and all attributes
+        that are numbers or text, under their names in gensim 4.
 
     Raises:
         W2VError: If the file has no word vectors or is damaged, or if `pickles.read` refuses it.
@@ -106,6 +111,8 @@ def read_saved(path: PathLike, progress: Report | None = None) -> VectorFile:
             layer = part.matrix(name)
             if layer is not None and layer.shape == vectors.shape:  # the layer of some Doc2Vec models is wider
                 tensors[name] = layer
+    if kind == "Doc2Vec":
+        tensors |= _read_tags(path, parts[""])
     header = ModelHeader(subwords=subwords, gensim=GensimObject(kind, attributes))
     return VectorFile(words, vectors, counts, tensors, header)
 
@@ -117,7 +124,7 @@ class _Part:
         self.path, self.values = path, saved.attributes()
 
     def part(self, name: str) -> _Part:
-        saved = self.values[name]
+        saved = self.values.get(name)
         if not isinstance(saved, PickledObject):
             raise W2VError(f"{self.path}: damaged: its attribute {name} is not an object")
         return _Part(f"{self.path}.{name}", saved)
@@ -165,6 +172,22 @@ def _scalar_attributes(parts: Iterable[_Part]) -> dict[str, Any]:
     return attributes
 
 
+def _read_tags(path: PathLike, model: _Part) -> dict[str, Array]:
+    """Read the tags of documents and their vectors. gensim 3 names only the tags that are text, in the last rows."""
+    tags = model.part("dv" if "dv" in model.values else "docvecs")
+    rows = tags.matrix(*TAG_ROWS)
+    if rows is None:
+        raise W2VError(f"{path}: damaged: a Doc2Vec without the vectors of its tags")
+    for names in (tags.values[name] for name in TAG_NAMES if isinstance(tags.values.get(name), list)):
+        tags.values["index_to_key"] = [*range(len(rows) - len(names)), *names]
+    words, is_integer = _read_words(path, tags)
+    arrays: dict[str, Array] = {"words": words.blob, "word_offsets": words.offsets, "vectors": rows}
+    arrays |= {INT_KEYS: is_integer} if is_integer.any() else {}
+    found = {f"vecattr.{name}": _counts_of_gensim_4(path, tags, words, name) for name in TAG_COUNTS}
+    arrays |= {name: counts for name, counts in found.items() if counts is not None}
+    return {TAGS + name: array for name, array in arrays.items()}
+
+
 def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     """Read the keys as words, and a mask, bool (V,), of the integer keys."""
     names = next((part.values[name] for name in KEYS if name in part.values), None)
@@ -176,10 +199,12 @@ def _read_words(path: PathLike, part: _Part) -> tuple[Words, NDArray[np.bool_]]:
     return words, is_integer
 
 
-def _counts_of_gensim_4(path: PathLike, part: _Part, words: Words) -> NDArray[np.int64] | None:
+def _counts_of_gensim_4(
+    path: PathLike, part: _Part, words: Words, attribute: str = "count"
+) -> NDArray[np.int64] | None:
     """Read the counts from the word attributes of gensim 4, or return None."""
     expandos = part.values.get("expandos")
-    saved = expandos.get("count") if isinstance(expandos, dict) else None
+    saved = expandos.get(attribute) if isinstance(expandos, dict) else None
     if saved is None:
         return None
     counts = _read_array(path, saved)

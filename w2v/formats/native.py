@@ -45,11 +45,16 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If the file cannot be written, or if `read` would refuse the content.
     """
-    tensors = {**content.tensors, "vectors": content.vectors}
-    tensors |= {"words": content.words.blob, "word_offsets": content.words.offsets}
-    if content.counts is not None:
-        tensors["counts"] = content.counts
-    write_native(path, storage.split_matrices(tensors), content.header.to_strings(path), replace, progress=progress)
+    write_native(
+        path, storage.split_matrices(arrays_of(content)), content.header.to_strings(path), replace, progress=progress
+    )
+
+
+def arrays_of(content: VectorFile) -> dict[str, Array]:
+    """Return the arrays of a file, by name; `from_arrays` reads them."""
+    arrays = {**content.tensors, "vectors": content.vectors}
+    arrays |= {"words": content.words.blob, "word_offsets": content.words.offsets}
+    return arrays if content.counts is None else arrays | {"counts": content.counts}
 
 
 def read(path: PathLike, limit: int | None = None, progress: Report | None = None) -> VectorFile:
@@ -58,15 +63,16 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
     Raises:
         W2VError: If the file is damaged or has no vectors.
     """
-    return _vector_file(path, *read_native(path))
+    return from_arrays(path, *read_native(path))
 
 
 def read_mapped(path: PathLike) -> VectorFile:
     """Memory-map a vector file. Word offsets are checked; the bytes of words and the values of vectors are not."""
-    return _vector_file(path, *read_native(path, mmap=True))
+    return from_arrays(path, *read_native(path, mmap=True))
 
 
-def _vector_file(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
+def from_arrays(path: PathLike, tensors: dict[str, Array], metadata: dict[str, str]) -> VectorFile:
+    """Return the content of a file with these arrays and strings. Raise W2VError if it is damaged or has no vectors."""
     try:
         tensors = storage.join_matrices(tensors)
         vectors, blob, offsets = (tensors.pop(name) for name in ("vectors", "words", "word_offsets"))

@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 # Check only these tensors for NaN: training and evaluation use them. Programs may store anything in other tensors.
 PARAMETER_NAMES = re.compile(
-    r"(view\.\w+\.)?(vectors|inputs|outputs|documents|(text_)?ngrams|syn1|syn1neg|parameter\..*)", re.DOTALL
+    r"(view\.\w+\.|dv\.)?(vectors|inputs|outputs|documents|(text_)?ngrams|syn1|syn1neg|parameter\..*)", re.DOTALL
 )
 NGRAM_TENSORS = ("ngrams", "ngram_buckets")
 # The views of a model. The only view of a model is called WORD_VIEW, also if it has n-grams.

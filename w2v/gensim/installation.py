@@ -10,10 +10,9 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 # gensim's modules with classes and functions that this package has, too.
-MODULES = [f"models{name}" for name in ("", ".word2vec", ".keyedvectors", ".fasttext", ".phrases")] + [
+MODULES = [f"models{name}" for name in ("", ".word2vec", ".keyedvectors", ".doc2vec", ".fasttext", ".phrases")] + [
     "similarities.annoy"
 ]
-PICKLED_CLASSES = "Word2Vec", "KeyedVectors"  # gensim.models.doc2vec has these names as well
 
 _lock = Lock()
 _calls: list[ExitStack] = []  # the results of `install` that are not closed yet
@@ -34,18 +33,18 @@ class _ChangedModule(ModuleType):
 
 
 class _OwnUnpickler(pickle.Unpickler):
-    """An unpickler for gensim's `load` methods, such as Doc2Vec.load: it finds gensim's own classes."""
+    """An unpickler for gensim's `load` methods: it finds gensim's own classes."""
 
     def find_class(self, module: str, name: str) -> Any:
         return _theirs.get((module, name)) or super().find_class(module, name)
 
 
 def install() -> ExitStack:
-    """Change gensim so that programs get this package's Word2Vec, FastText, KeyedVectors, Phrases and their functions.
+    """Change gensim so that programs get this package's classes and functions of the modules in MODULES.
 
-    All else in gensim is as before, and uses gensim's own classes: a Doc2Vec trains, saves and loads as without this
-    call. Names that a program has imported before remain gensim's. Objects of gensim's FastText and Phrases that were
-    made before cannot be pickled meanwhile (pickle raises PicklingError), and such a FastText should not be trained.
+    All else in gensim is as before, and uses gensim's own classes. Names that a program has imported before remain
+    gensim's. Objects of gensim's own Word2Vec, Doc2Vec, FastText, KeyedVectors and Phrases that were made before cannot
+    be pickled meanwhile (pickle raises PicklingError), and such a FastText should not be trained.
 
     Calls can be nested, and can come from several threads. The change lasts until all of them are undone.
 
@@ -56,7 +55,7 @@ def install() -> ExitStack:
         ImportError: gensim is not installed.
     """
     try:
-        for name in ("utils", "models.doc2vec", *MODULES):
+        for name in ("utils", *MODULES):
             importlib.import_module(f"gensim.{name}")
     except ImportError as error:
         raise ImportError(
@@ -80,15 +79,13 @@ def _finish(call: ExitStack) -> None:
 
 
 def _change_gensim() -> None:
-    doc2vec, utils = (importlib.import_module(f"gensim.{name}") for name in ("models.doc2vec", "utils"))
+    utils = importlib.import_module("gensim.utils")
 
     def unpickle(fname: Any) -> Any:
         with utils.open(fname, "rb") as file:
             return _OwnUnpickler(file, encoding="latin1").load()  # gensim's encoding, for pickles of Python 2
 
     _set(utils, "unpickle", unpickle)
-    for name in PICKLED_CLASSES:  # pickle looks for a class in its __module__, where it must find gensim's
-        _set(getattr(doc2vec, name), "__module__", doc2vec.__name__)
     for name in MODULES:
         theirs, ours = importlib.import_module(f"gensim.{name}"), importlib.import_module(f"w2v.gensim.{name}")
         for key in vars(ours).keys() & vars(theirs).keys():

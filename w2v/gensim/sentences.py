@@ -44,14 +44,18 @@ class LineSentence:
     ) -> None:
         self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
 
-    def __iter__(self) -> Iterator[list[str]]:
+    def __iter__(self) -> Iterator[Any]:
+        return self._sentences(self.lines())
+
+    def lines(self) -> Iterator[str | bytes]:
+        """Return the lines of the file."""
         if isinstance(self.source, str | os.PathLike):
-            yield from self._sentences(_lines(self.source))
-        elif hasattr(self.source, "seek"):
-            self.source.seek(0)
-            yield from self._sentences(self.source)
-        else:
-            raise TypeError(f"LineSentence takes the path of a file, or an open file, not {type(self.source).__name__}")
+            return _lines(self.source)
+        if not hasattr(self.source, "seek"):
+            kind = type(self.source).__name__
+            raise TypeError(f"{type(self).__name__} takes the path of a file, or an open file, not {kind}")
+        self.source.seek(0)
+        return iter(self.source)
 
     def _sentences(self, lines: Iterable[str | bytes]) -> Iterator[list[str]]:
         for line in itertools.islice(lines, self.limit):
@@ -108,13 +112,17 @@ class BrownCorpus:
         self.dirname = dirname
 
     def __iter__(self) -> Iterator[list[str]]:
+        return (words for _, words in self.named_sentences())
+
+    def named_sentences(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the name that gensim's TaggedBrownCorpus gives to each sentence, and its words."""
         for path in sorted(Path(self.dirname).iterdir()):
             if path.is_file():
-                for line in _lines(path):
+                for number, line in enumerate(_lines(path)):
                     pairs = (token.split("/") for token in line.decode().split() if token.count("/") == 1)
                     words = [f"{word.lower()}/{tag[:2]}" for word, tag in pairs if tag[:2].isalpha()]
                     if words:
-                        yield words
+                        yield f"{path}_SENT_{number}", words
 
 
 def _pieces(path: PathLike) -> Iterator[bytes]:
@@ -215,9 +223,12 @@ class NumberedSentences:
     def __iter__(self) -> Iterator[list[str]]:
         self.words = 0
         for sentence in self.sentences:
-            words = list(sentence)
-            self.words += len(words)
-            yield [self.replacements[word] for word in words if word in self.replacements]
+            yield self._numbers(sentence)
+
+    def _numbers(self, sentence: Iterable[Any]) -> list[str]:
+        words = list(sentence)
+        self.words += len(words)
+        return [self.replacements[word] for word in words if word in self.replacements]
 
     @property
     def is_at_end(self) -> bool:

@@ -896,20 +896,6 @@ def test_score_stops_after_the_given_number_of_sentences() -> None:
     np.testing.assert_array_equal(model.score(iter(SENTENCES), 3), scores[:3])
 
 
-@pytest.mark.parametrize("options", [{"dm": 1}, {"dm": 0, "dbow_words": 1}])
-def test_words_of_a_doc2vec_model_are_loaded(tmp_path: Path, options: dict[str, Any]) -> None:
-    documents = [gensim.models.doc2vec.TaggedDocument(sentence, [row]) for row, sentence in enumerate(SENTENCES)]
-    saved = gensim.models.Doc2Vec(documents, **SMALL, **options)
-    saved.save(str(tmp_path / "doc2vec"))
-    loaded = Word2Vec.load(tmp_path / "doc2vec")
-    assert (loaded.wv.vectors == saved.wv.vectors).all()
-    assert (loaded.wv.index_to_key, loaded.sg) == (saved.wv.index_to_key, saved.sg)
-    train(loaded)
-    loaded.save(tmp_path / "words")
-    assert type(KeyedVectors.load(tmp_path / "words")) is Word2Vec
-    assert Word2Vec.load(datapath("doc2vec_old")).wv.vectors.shape == (3955, 100)
-
-
 @pytest.mark.parametrize("attribute", ["vector_size", "layer1_size"])
 def test_the_size_of_vectors_comes_from_the_vectors(tmp_path: Path, attribute: str) -> None:
     saved = gensim.models.Word2Vec(SENTENCES, **SMALL)

@@ -386,7 +386,7 @@ class KeyedVectors(utils.SaveLoad):
 
     def similarity_unseen_docs(self, *args: Any, **options: Any) -> NoReturn:
         """Raise NotImplementedError, as in gensim."""
-        raise NotImplementedError("use most_similar(positive=[...]), or a Doc2Vec of gensim")
+        raise NotImplementedError("use most_similar(positive=[...]), or Doc2Vec.similarity_unseen_docs")
 
     def wmdistance(self, document1: Sequence[str], document2: Sequence[str], norm: bool = True) -> float:
         """Return the word mover's distance of two lists of words (Kusner et al. 2015); inf if one has no known word."""
@@ -778,4 +778,4 @@ def prep_vectors(
 
 
 load_word2vec_format = KeyedVectors.load_word2vec_format
-Word2VecKeyedVectors = EuclideanKeyedVectors = KeyedVectors
+Word2VecKeyedVectors = Doc2VecKeyedVectors = EuclideanKeyedVectors = KeyedVectors

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v.errors import Diverged, NothingToTrain, W2VError, text_warnings_to
+from w2v.formats import native
+from w2v.formats.gensim import TAGS
 from w2v.formats.header import GensimObject
 from w2v.formats.vector_file import WORD_VIEW, Array, VectorFile
 from w2v.gensim import files, utils
@@ -57,7 +59,7 @@ UNSUPPORTED_OVERRIDES = (
 ATTRIBUTE_TYPES: dict[str, Any] = {
     **dict.fromkeys(("vector_size", "window", "epochs", "corpus_count", "corpus_total_words"), Count),
     **dict.fromkeys(("workers", "sg", "hs", "negative", "cbow_mean", "null_word", "sorted_vocab"), Integer),
-    **dict.fromkeys(("train_count", "batch_words"), Integer),
+    **dict.fromkeys(("train_count", "batch_words", "dbow_words", "dm_concat", "dm_tag_count"), Integer),
     **dict.fromkeys(("seed", "max_vocab_size", "max_final_vocab"), Integer | None),
     **dict.fromkeys(("min_count", "effective_min_count", "sample"), Number),
     **dict.fromkeys(("alpha", "min_alpha", "min_alpha_yet_reached", "ns_exponent"), float),
@@ -69,7 +71,7 @@ StoredAttributes = TypedDict("StoredAttributes", ATTRIBUTE_TYPES, total=False)  
 MODEL_CLASSES = ("Word2Vec", "FastText", "Doc2Vec")
 USER_ATTRIBUTES = "gensim.model"  # prefix of the tensors that hold the user's attributes
 LOCKS = "vectors_lockf"
-OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
+OWN_ATTRIBUTES = {*ATTRIBUTE_TYPES, *OUTPUT_LAYERS, "wv", "dv", "layer1_size", "raw_vocab", "hashfxn", "random", "load"}
 
 
 class Word2Vec(HasVectors, utils.SaveLoad):
@@ -85,6 +87,10 @@ class Word2Vec(HasVectors, utils.SaveLoad):
     wv: KeyedVectors
     syn1: NDArray[np.float32]
     syn1neg: NDArray[np.float32]
+    # Only a Doc2Vec uses these:
+    dv: KeyedVectors
+    dbow_words = dm_concat = 0
+    dm_tag_count = 1
     _cum_table_domain = CUM_TABLE_DOMAIN
     _cache: str | None = None  # the folder that stores the ids of a text
     _kind: ClassVar = "Word2Vec"  # the name of the class in its files
@@ -426,9 +432,9 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         alpha, min_alpha = float(start_alpha or self.alpha), float(end_alpha or self.min_alpha)
         checked_value(Settings, "alpha", alpha or min_alpha)  # gensim trains with the higher one, too
         checked_value(Settings, "min_alpha", min_alpha)
+        self._check_corpus(corpus_iterable, corpus_file, passes=epochs or 1)
         self._check_training(alpha, epochs, total_examples, total_words)
         assert epochs is not None
-        self._check_corpus(corpus_iterable, corpus_file, passes=epochs)
         self.alpha, self.min_alpha, self.epochs = alpha, min_alpha, epochs
         self.compute_loss, self.running_training_loss = compute_loss, 0.0
         callbacks = list(callbacks)
@@ -444,11 +450,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         estimated_words = self.corpus_total_words * (total_examples or 0) / max(1, self.corpus_count)
         self._batches = (jobs.count() if jobs else total_words or estimated_words) / self.batch_words or math.inf
         sentences = corpus_iterable if jobs is None else jobs
-        text: list[Path] | texts.NumberedSentences | None = texts.files_of(sentences, corpus_file)
-        if text is None:
-            # In gensim, any object can be a word, so w2v trains row numbers; n-grams need the letters of the words.
-            names = {word: word if self.wv.subwords else str(row) for word, row in self.wv.key_to_index.items()}
-            text = texts.NumberedSentences(() if sentences is None else sentences, names)
+        text = self._text(sentences, corpus_file)
         self.add_lifecycle_event(
             "train",
             msg=f"training model with {self.workers} workers on {len(self.wv)} vocabulary and {self.vector_size} "
@@ -469,6 +471,20 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         self.train_count += 1
         _call_callbacks(callbacks, "on_train_end", self)
         return trained, read
+
+    def _text(self, sentences: Sentences | None, corpus_file: PathLike | None) -> list[Path] | texts.NumberedSentences:
+        """Return the files that w2v reads itself, or else the sentences with row numbers for their words."""
+        files_of_text = texts.files_of(sentences, corpus_file)
+        return files_of_text or texts.NumberedSentences(() if sentences is None else sentences, self._names)
+
+    def _source(self, source: Any) -> Any:
+        """Return what w2v trains from files, or from sentences."""
+        return source
+
+    @property
+    def _names(self) -> dict[Any, str]:
+        """The words of `wv` as w2v sees them. In gensim, any object can be a word; n-grams need the letters."""
+        return {word: word if self.wv.subwords else str(row) for word, row in self.wv.key_to_index.items()}
 
     def _train_spans(
         self,
@@ -614,7 +630,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
             try:
                 with text_warnings_to(report):
                     result = train(
-                        source,
+                        self._source(source),
                         continue_from=Model({WORD_VIEW: model}),
                         alpha=model.settings.alpha,
                         min_alpha=model.settings.min_alpha,
@@ -724,7 +740,16 @@ class Word2Vec(HasVectors, utils.SaveLoad):
             raise ValueError("give total_examples or total_words, such as total_examples=model.corpus_count")
         if not epochs or epochs < 0:
             raise ValueError("give the number of epochs, such as epochs=model.epochs")
-        # A program may have replaced the words and vectors, but not the counts or output rows.
+        self._check_matrices()
+        for name in UNSUPPORTED_OVERRIDES:
+            if hasattr(self, name):
+                raise NotImplementedError(
+                    f"{type(self).__name__}.{name} would not be called: of gensim's private methods, w2v calls only "
+                    "_do_train_job; train this class with gensim"
+                )
+
+    def _check_matrices(self) -> None:
+        """Raise RuntimeError if the program replaced the words and vectors, but not the counts or output rows."""
         shape = len(self.wv), self.vector_size
         arrays: dict[str, NDArray[Any]] = {"wv.vectors": self.wv.vectors}
         arrays |= {name: getattr(self, name, np.empty((0, 0))) for name, used in self._layers() if used}
@@ -733,12 +758,6 @@ class Word2Vec(HasVectors, utils.SaveLoad):
                 raise RuntimeError(f"{name} has shape {array.shape}, but the words of the model need {shape}")
         if "count" not in self.wv._complete_attributes():
             raise RuntimeError("the words of the model have no counts, which training needs: build_vocab counts them")
-        for name in UNSUPPORTED_OVERRIDES:
-            if hasattr(self, name):
-                raise NotImplementedError(
-                    f"{type(self).__name__}.{name} would not be called: of gensim's private methods, w2v calls only "
-                    "_do_train_job; train this class with gensim"
-                )
 
     # -- predicting ---------------------------------------------------------------------------------
 
@@ -820,6 +839,9 @@ class Word2Vec(HasVectors, utils.SaveLoad):
                 content.tensors[key] = array
             elif array is not None:
                 files.warn_not_saved(f"{key} of shape {array.shape}, for vectors of shape {content.vectors.shape}")
+        if len(getattr(self, "dv", ())):
+            tags = native.arrays_of(self.dv.to_vector_file()) | {LOCKS: self.dv.vectors_lockf}
+            content.tensors.update({TAGS + name: array for name, array in tags.items()})
         content.tensors.update(files.pack(USER_ATTRIBUTES, files.user_attributes(self, OWN_ATTRIBUTES)))
         settings = {name: getattr(self, name) for name in ATTRIBUTE_TYPES}
         settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
@@ -850,8 +872,6 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         stored = content.header.gensim
         if not stored or stored.kind not in MODEL_CLASSES:
             raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
-        if stored.kind == "Doc2Vec":
-            own_log.warning("%s: a Doc2Vec model: its document vectors are left out", path)
         settings = dict(stored.attributes)
         for name, value in settings.items():
             if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
@@ -868,11 +888,25 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         model.wv.vectors_lockf = arrays.pop(LOCKS, np.ones(1, np.float32))
         vars(model).update(convert(StoredAttributes, settings, f"{path}: its settings"), **arrays)
         model.vector_size = model.layer1_size = model.wv.vector_size  # some files of gensim 3.2 lack it
+        if stored.kind == "Doc2Vec":
+            model.dv = _tags_from_file(path, content, model.vector_size)
         model.add_lifecycle_event("loaded", fname=str(path))
         return model
 
 
 KeyedVectors._classes["Word2Vec"] = Word2Vec
+
+
+def _tags_from_file(path: PathLike, content: VectorFile, vector_size: int) -> KeyedVectors:
+    """Return the tags of a Doc2Vec that a file holds. Raise W2VError if they are damaged."""
+    arrays = {name.removeprefix(TAGS): array for name, array in content.tensors.items() if name.startswith(TAGS)}
+    locks, tags = arrays.pop(LOCKS, np.ones(1, np.float32)), KeyedVectors(vector_size)
+    if arrays:
+        tags = KeyedVectors._from_file(path, native.from_arrays(path, arrays, {}))
+    if tags.vectors.shape[1] != vector_size or locks.shape not in _shapes(LOCKS, tags.vectors):
+        raise W2VError(f"{path}: damaged: the arrays of its tags do not fit together")
+    tags.vectors_lockf = locks
+    return tags
 
 
 def _call_callbacks(callbacks: Iterable[CallbackAny2Vec], name: str, model: Word2Vec) -> None:
