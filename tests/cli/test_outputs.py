@@ -47,7 +47,7 @@ FOLDERS = {
     ("slices", "checkpoint"),
     ("slices", "output"),
 }
-READERS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate")
+READERS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate", "compare-losses")
 FOLDERS |= {(command, "cache") for command in READERS}
 # in tests/training/test_tune.py and test_quantize.py
 TESTED_ELSEWHERE = {("tune", "output"), ("quantize", "output")}
