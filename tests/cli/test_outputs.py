@@ -47,8 +47,8 @@ FOLDERS = {
     ("slices", "checkpoint"),
     ("slices", "output"),
 }
-READERS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate", "compare-losses")
-FOLDERS |= {(command, "cache") for command in READERS}
+READS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "compare-losses", "evaluate")
+FOLDERS |= {(command, "cache") for command in READS}
 # in tests/training/test_tune.py and test_quantize.py
 TESTED_ELSEWHERE = {("tune", "output"), ("quantize", "output")}
 INPUTS = {
