@@ -1,5 +1,6 @@
 """spaCy folders: spaCy loads the folders of w2v, and w2v reads the folders of spaCy."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -61,6 +62,17 @@ def test_folders_of_spacy_are_read_unless_damaged(tmp_path: Path) -> None:
         path.write_bytes(content)
         assert_refused(tmp_path / "theirs", message)
         path.write_bytes(before)
+
+
+@pytest.mark.parametrize("device", ["", "/dev/zero"])
+def test_settings_that_are_a_device_or_pipe_are_refused(tmp_path: Path, device: str) -> None:
+    pytest.importorskip("spacy")
+    path = tmp_path / "m.spacy"
+    w2v.KeyedVectors(WORDS, np.ones((4, 3))).save(path)
+    settings = path / "vocab" / "vectors.cfg"
+    settings.unlink()
+    settings.symlink_to(device) if device else os.mkfifo(settings)
+    assert_refused(path, f"vectors.cfg: it is a {'device' if device else 'pipe'}")
 
 
 def test_floret_vectors_are_refused(tmp_path: Path) -> None:

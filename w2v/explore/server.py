@@ -22,6 +22,7 @@ import msgspec
 
 from w2v.errors import W2VError, error_message, one_line
 from w2v.explore.explorer import Explorer
+from w2v.system.sockets import REUSE_ADDRESS
 from w2v.vectors.query import Method
 from w2v.vectors.unknown_words import UnknownWordError
 
@@ -90,7 +91,7 @@ class Server(ThreadingHTTPServer):
     random token. They cannot use DNS rebinding, because the Host header must name this server.
     """
 
-    allow_reuse_address = sys.platform != "win32"  # there, it would let a server take the port of a running one
+    allow_reuse_address = REUSE_ADDRESS
     daemon_threads = True
     request_queue_size = 128  # connections that the system queues until the server accepts them
     block_on_close = False  # Ctrl-C stops the server without waiting for answers

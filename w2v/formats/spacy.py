@@ -5,6 +5,7 @@ spaCy itself writes the folders, and reads the words and vectors in them. w2v ne
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from w2v.errors import W2VError, import_optional, one_line
 from w2v.formats.base import Format, has_files
 from w2v.formats.vector_file import VectorFile, as_floats
 from w2v.progress import Report
-from w2v.system.files import PathLike, atomic_folder
+from w2v.system.files import PathLike, atomic_folder, open_regular, translate_os_errors
 from w2v.text.words import Words
 
 LANGUAGE = "xx"  # spaCy's code for multi-language pipelines
+FILES = ("vectors", "vectors.cfg", "key2row", "keys", "strings.json")  # the files in "vocab" that spaCy reads
 
 
 def _import_spacy(path: PathLike) -> Any:
@@ -49,6 +51,9 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
         W2VError: If spaCy is missing, if the folder is damaged, or if it has floret vectors, which have no words.
     """
     spacy, folder = _import_spacy(path), Path(path) / "vocab"
+    for file in filter(os.path.lexists, (folder / name for name in FILES)):
+        with translate_os_errors(file), open_regular(file):
+            pass  # spaCy would wait for a pipe, and read a device forever
     try:
         strings = spacy.strings.StringStore().from_disk(folder / "strings.json")
         vectors = spacy.vectors.Vectors(strings=strings).from_disk(folder, exclude=["strings"])
