@@ -395,7 +395,8 @@ def new_plan(loss: Loss, *, ids: np.ndarray, word_of_type: np.ndarray, chunk_siz
         ids, word_of_type, chunk_size: See Plan.
         given: Other fields of Plan, and settings.
     """
-    known = ((word_of_type[ids] >= 0) & (word_of_type[ids] < len(loss.vocabulary))).astype(np.int64)  # not tags
+    words = len(given.get("keep_thresholds", loss.vocabulary)) - (given["tags"].count if given.get("tags") else 0)
+    known = ((word_of_type[ids] >= 0) & (word_of_type[ids] < words)).astype(np.int64)
     before = np.append(0, np.cumsum(np.add.reduceat(known, np.arange(0, len(known), chunk_size))))
     keep = np.full(len(loss.vocabulary), 2**32 - 1, np.uint32)
     plan = {"keep_thresholds": keep, "epochs": 1, "workers": 1, "instruction_set": "baseline"}

@@ -700,7 +700,12 @@ TESTED_ELSEWHERE = {
     *(f"tune --{name}" for name in ("classify", "metric", "held-out", "folds", "labels", "label-prefix", "balanced")),
     *(f"tune --{name}" for name in ("as-counted", "several", "as-found", "word-ngrams", "pooling", "classifier")),
     *(f"tune --{name}" for name in ("calibrated", "as-trained", "min-count-label")),
-    *("evaluate --labelled", "plot --labelled", "plot --labels", "plot --column"),  # test_labels.py
+    *(
+        f"plot --{name}" for name in ("labelled", "labels", "column", "header", "no-header", "encoding")
+    ),  # test_labels.py
+    *(f"evaluate --{name}" for name in ("labelled", "sessions", "trained-on", "topn", "last")),  # test_next_items.py
+    "evaluate --edges",  # tests/evaluation/test_link_prediction.py
+    *("walks --hold-out", "walks --share"),
     *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
     *("plot --slices", "plot --word"),  # tests/plotting/test_arrows.py

@@ -156,7 +156,8 @@ def test_the_first_row_of_a_test_table_may_be_a_text(tmp_path: Path) -> None:
     picture = tmp_path / "confusion.svg"
     for header, texts in (("--no-header", 3), ("--header", 2)):
         assert run_json("evaluate", "table.safetensors", *table, header)["results"][0]["texts"] == texts
-        assert run_json("plot", "table.safetensors", *table, header, "-o", picture, "--force")["texts"] == texts
+        more = [header, "--encoding", "utf-8", "-o", picture, "--force"]
+        assert run_json("plot", "table.safetensors", *table, *more)["texts"] == texts
 
 
 def test_labels_of_a_test_table_that_the_model_lacks_are_counted(tmp_path: Path) -> None:

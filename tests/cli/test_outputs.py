@@ -26,9 +26,17 @@ OUTPUTS = {
     ("train", "save_vocab"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-vocab", "{out}"],
     ("train", "save_config"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--save-config", "{out}"],
     ("train", "contexts"): ["train", "--pairs", "{pairs}", *QUICK, "-o", "{other}.bin", "--contexts", "{out}.bin"],
+    ("train", "save_documents"): [
+        *("train", "{corpus}", *QUICK, "--documents", "dbow", "-o", "{other}.safetensors", "--save-documents"),
+        "{out}.safetensors",
+    ],
     ("train", "plot"): ["train", "{corpus}", *QUICK, "-o", "{other}.bin", "--plot", "{out}.svg"],
     ("classify", "output"): ["classify", "{labelled}", "--workers", "1", "-o", "{out}.safetensors"],
     ("walks", "output"): ["walks", "{corpus}", "--format", "adjlist", "--walks", "1", "-o", "{out}"],
+    ("walks", "hold_out"): [
+        *("walks", "{corpus}", "--format", "adjlist", "--walks", "1", "-o", "{other}", "--share", "0.01"),
+        *("--hold-out", "{out}"),
+    ],
     ("plot", "output"): ["plot", "{model}", "--topn", "9", "-o", "{out}.svg"],
     ("rank", "output"): ["rank", "{model}", "--contexts", "9", "--targets", "9", "-o", "{out}.svg"],
     ("explore", "output"): ["explore", "{model}", "--restrict-vocab", "9", "-o", "{out}.html"],
@@ -55,7 +63,7 @@ INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
     "read_phrases", "phrases", "tag_words", "graphs", "retrain", "dictionary", "baseline", "sessions", "labelled",
-    "test",
+    "test", "edges", "trained_on",
 }  # fmt: skip
 
 

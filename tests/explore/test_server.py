@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import w2v
-from tests.helpers import assert_one_line, explorer_of, run, start
+from tests.helpers import explorer_of, run, start
 from w2v.explore import server as server_module
 from w2v.explore.server import MAX_BYTES, Server
 
@@ -243,7 +243,7 @@ def test_ctrl_c_stops_the_server_immediately(model: Path) -> None:
             assert connection.recv(1)  # the thread of this connection waits a minute for another request
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 128 + signal.SIGINT
-        assert_one_line(process.stderr.read())
+        assert json.loads(process.stderr.read()) == {"error": "stopped by Ctrl-C", "exit_code": 130}
 
 
 def test_a_refused_connection_is_closed(server: Server) -> None:

@@ -74,6 +74,7 @@ COMMANDS = {
     "analogy": Job("analogy model.safetensors questions.txt --json"),
     "similarity": Job("similarity model.safetensors pairs.txt --json"),
     "evaluate": Job("evaluate model.safetensors model.bin --questions questions.txt --pairs pairs.txt --json"),
+    "compare-losses": Job("compare-losses corpus.txt --losses ns --vector-size 8 --epochs 1 --workers 1 --quiet"),
     "compare": Job("compare model.safetensors model.bin --json"),
     "change": Job("change model.safetensors model.safetensors --min-count 1 --json"),
     "perplexity": Job("perplexity model.safetensors corpus.txt --json --quiet --cache cache"),
@@ -318,7 +319,7 @@ class FaultInjector:
         lines = "\n".join(outcome.stderr)
         assert outcome.code in (0, 1, *STOPPED), (outcome.code, lines)
         assert not re.search(r"Traceback|internal error|Error:|Exception", lines), lines
-        assert all(line.startswith("w2v: ") for line in outcome.stderr), lines
+        assert all(line.startswith(("w2v: ", '{"error": ')) for line in outcome.stderr), lines
         written = self.check_files(job, expected, after_kill)
         if outcome.code == 0:
             assert written == len(job.outputs), "an output was not written"
@@ -491,7 +492,11 @@ class FaultInjector:
                 assert self.check_files(job, expected, False) == len(job.outputs), "an output was not written"
                 lost = bool(stdout and expected.stdout)
                 assert outcome.code == lost
-                lines = [f"w2v: standard output: {BROKEN_STREAMS[stdout]}"] if lost and BROKEN_STREAMS[stdout] else []
+                message = f"standard output: {BROKEN_STREAMS[stdout]}"
+                line = f"w2v: {message}"
+                if "--json" in job.command:
+                    line = json.dumps({"error": message, "exit_code": 1})
+                lines = [line] if lost and BROKEN_STREAMS[stdout] else []
                 assert outcome.stderr == ([] if stderr else lines)
                 assert outcome.stdout == (b"" if stdout else expected.stdout)
                 yield "not printed" if lost else "done"

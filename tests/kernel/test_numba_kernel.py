@@ -374,7 +374,7 @@ def test_mistakes_in_own_losses_are_one_line_with_the_place(text: Path, objectiv
 
 
 def test_missing_memory_is_not_a_mistake_in_a_loss(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba_kernel, "compile_function", lambda *_: bytearray(1 << 62))
+    monkeypatch.setattr(numba_kernel, "compile_function", functools.cache(lambda *_: bytearray(1 << 62)))
     with pytest.raises(MemoryError):
         w2v.train(text, kernel="numba", **SMALL)
 

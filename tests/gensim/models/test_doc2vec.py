@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers import import_gensim
 from w2v.errors import W2VError
+from w2v.formats import native
 from w2v.gensim.models import Doc2Vec, KeyedVectors, Word2Vec
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.doc2vec import TaggedBrownCorpus, TaggedDocument, TaggedLineDocument
@@ -294,13 +295,10 @@ def test_missing_counts_and_replaced_tags_without_vectors_are_refused(model: Doc
 
 @pytest.mark.parametrize("name", ["words", "vectors", "vectors_lockf"])
 def test_damaged_tags_are_refused(tmp_path: Path, model: Doc2Vec, name: str) -> None:
-    from w2v.gensim.model_file import content_of
-
-    from w2v.formats import native
-
-    content = content_of(model)
+    model.save(tmp_path / "model")
+    content = native.FORMAT.load(tmp_path / "model")
     content.tensors[f"dv.{name}"] = content.tensors[f"dv.{name}"][:0]
-    native.FORMAT.save(tmp_path / "model", content)
+    native.FORMAT.save(tmp_path / "model", content, replace=True)
     with pytest.raises(W2VError, match="damaged"):
         Doc2Vec.load(tmp_path / "model")
 

@@ -47,7 +47,7 @@ from w2v.training.model import Model, View
 from w2v.training.perplexity import perplexity as measure_perplexity
 from w2v.vectors.keyed import load
 
-NOT_COMPARED = ("loss", "objective", "kernel", "stop_early", "smoothing")  # settings that compare-losses lacks
+NOT_COMPARED = ("loss", "objective", "kernel", "stop_early", "smoothing", options.ONLY_TRAIN)  # by compare-losses
 VIEW = click.option(
     "--view", type=click.Choice(["words", "subwords"]), help="The view to measure, if MODEL has two.  [default: words]"
 )

@@ -184,8 +184,10 @@ def walks(
         options.refuse_without("--hold-out", ["share"])
     settings, walk_options = options.chosen_settings(given), WalkOptions(**options.given_options(WalkOptions, given))
     source = options.corpus_of(graphs)
-    for path in filter(None, (output, hold_out)):
-        outputs.check_text(path, force, map(Path, source.files))
+    inputs = [*map(Path, source.files)]
+    outputs.check_text(output, force, inputs)
+    if hold_out:
+        outputs.check_text(hold_out, force, [*inputs, output], "with --hold-out")
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
     check_edges(graph, str(source))

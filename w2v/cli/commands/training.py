@@ -134,7 +134,6 @@ OF_RUNS = options.composed(
     "--tags",
     cls=Option,
     group=TEXT,
-    common=True,
     metavar="COLUMN",
     help="With --documents: the column of a table with the tag, or the list of tags, of each row; rows may share tags. "
     "--column is the column of the text.  [default: the tag is the number of the line or row, from 0]",
