@@ -118,6 +118,39 @@ def test_commands_hold_edges_out_and_score_them(tmp_path: Path) -> None:
     assert printed["results"][0]["scores"][0]["total"] == edges.number_of_edges()
 
 
+def test_negatives_of_two_kinds_of_nodes_are_of_the_kind_of_the_second(tmp_path: Path) -> None:
+    """Users of a group know its items. Pairs of two items would be too easy negatives, because no edge joins them."""
+    random = np.random.default_rng(1)
+    lines = [f"{user},{(user % 4) * 10 + item}\n" for user in range(60) for item in random.permutation(10)[:6].tolist()]
+    (tmp_path / "plays.csv").write_text("user,item\n" + "".join(lines))
+    walks, held_out, nodes = tmp_path / "walks.txt", tmp_path / "held-out.tsv", tmp_path / "nodes.txt"
+    graph = [tmp_path / "plays.csv", "--bipartite"]
+    run("walks", *graph, "-o", walks, "--hold-out", held_out)
+    run("train", walks, "-o", nodes, "--preset", "graph", "--vector-size", 8)
+    drawn = []
+
+    def negatives(pairs: np.ndarray, table: object, kinds: np.ndarray) -> np.ndarray:
+        drawn.append((kinds[pairs[:, 1:]], kinds[before(pairs, table, kinds)]))
+        return before(pairs, table, kinds)
+
+    before = links._negatives
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(links, "_negatives", negatives)
+        printed = run_json("evaluate", nodes, "--edges", held_out, "--trained-on", *graph)
+    (of_seconds, of_negatives) = drawn[0]
+    assert {*of_seconds.ravel().tolist()} == {0, 1}
+    assert (of_seconds == of_negatives).all()
+    assert printed["results"][0]["scores"][0]["items"] == len(held_out.read_text().splitlines())
+
+
+def test_names_with_spaces_replace_no_held_out_edges(tmp_path: Path) -> None:
+    (tmp_path / "graph.tsv").write_text("New York\tb\nb\tc\nc\tNew York\n")
+    (tmp_path / "held-out.tsv").write_text("old")
+    options = ["-o", tmp_path / "w.txt", "--hold-out", tmp_path / "held-out.tsv", "--force"]
+    assert "contains white space" in run("walks", tmp_path / "graph.tsv", *options, code=1).stderr
+    assert (tmp_path / "held-out.tsv").read_text() == "old"
+
+
 def test_impossible_options_are_refused(tmp_path: Path) -> None:
     (tmp_path / "graph.tsv").write_text("a b\nb c\n")
     vectors = KeyedVectors(["x", "y"], np.eye(2))

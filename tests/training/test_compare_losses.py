@@ -49,8 +49,11 @@ def test_wrong_settings_are_refused_before_the_first_training(monkeypatch: pytes
     monkeypatch.setattr(full_softmax, "MAX_WORDS", 10)
     with pytest.raises(SettingsError, match="lower max_vocab to 10"):
         compare_losses(TEXTS, losses="ns,softmax", **SMALL)
-    with pytest.raises(SettingsError, match="loss"):
-        compare_losses(TEXTS, losses="ns,smax", **SMALL)
+    for losses, message in (("", "no loss ''"), ("ns,objective", "no loss 'objective'"), ("ns,ns", "appears twice")):
+        with pytest.raises(SettingsError, match=message):
+            compare_losses(TEXTS, losses=losses, **SMALL)
+    with pytest.raises(SettingsError, match="unknown setting 'documents'"):
+        compare_losses(TEXTS, losses="ns", documents="dbow", model="skipgram", **SMALL)
     with pytest.raises(SettingsError, match="vektor_size"):
         compare_losses(TEXTS, vektor_size=3)
 

@@ -204,6 +204,7 @@ def test_model_without_documents_says_how_to_get_them() -> None:
         ({"documents": None, "tags": "id"}, "no effect without --documents"),
         ({"documents": None, "tags": [1]}, "no effect without --documents"),
         ({"tags": [1.5] * TEXTS}, "row 1: the label or tag 1.5 is neither text nor a whole number"),
+        ({"tags": [None] * TEXTS}, "no text has a tag: all of them are missing"),
         ({"tags": ["a"]}, "more texts than 1 label"),
         ({"tags": "id"}, "needs --column"),
         ({"max_types": 20}, "more words and documents than --max-types"),

@@ -61,7 +61,8 @@ def test_the_command_writes_nothing(text: Path, tmp_path: Path, monkeypatch: pyt
     assert re.search(r"share read +0\.1\d+\nwords +(9\d|10\d),\d\d\d\nvocabulary size +\d+\nepochs +3\n", shown)
     assert run_json(*command)["memory_bytes"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
-    assert "--graph has no effect with --dry-run" in run(*command, "--graph", code=2).stderr
+    for kind in (["--graph"], ["--pairs"], ["--documents", "dbow"]):
+        assert f"leave out {kind[0]}" in run("train", "text", "--dry-run", *kind, code=2).stderr
 
 
 def test_a_pipe_of_unknown_size_is_said_to_be_estimated_in_part(text: Path) -> None:

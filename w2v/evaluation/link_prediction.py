@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 NEGATIVES = 10  # pairs without an edge for each held-out edge
 MAX_EDGES = 20_000  # a random sample of more edges is scored
-REDRAWS = 20  # of a drawn node that has an edge to the first node; then the negative stays, and counts as one
+REDRAWS = 30  # of a drawn node that has an edge to the first node; then the negative stays, and counts as one
 SEED = 1
 BASELINES = ("preferential attachment", "common neighbours", "Adamic-Adar")
 
@@ -58,7 +59,7 @@ def link_prediction(
             and its edges are no negatives. By default, only the held-out edges are known.
         seed: Seed of the resampling.
         progress: See `evaluate`.
-        reading: The options of graphs, such as `delimiter`; see `train`.
+        reading: The options of graphs, such as `delimiter`; see `train`. With `bipartite`, w is of the kind of v.
 
     Raises:
         W2VError: A file cannot be used, or no edge can be scored.
@@ -67,7 +68,8 @@ def link_prediction(
     check_numbers(seed=seed)
     refuse_unknown(reading, options_of(GraphOptions), {})
     options, more = GraphOptions(**reading), dict[str, Any](workers=processors(), progress=progress)
-    held_out = GraphSource(edges).read(options, **more)
+    # In files and graphs of held-out edges, the names of two kinds of nodes have their prefixes already.
+    held_out = GraphSource(edges).read(replace(options, bipartite=False), **more)
     graph = held_out if trained_on is None else GraphSource(trained_on).read(options, **more)
     rows = [vectors_of(model).lookup.rows(graph.names.with_padding(), graph.names.offsets) for model in models]
     all_pairs, random = _pairs(held_out, graph), np.random.default_rng(SEED)
@@ -76,13 +78,16 @@ def link_prediction(
         known &= (each[all_pairs] >= 0).all(axis=1)
     pairs = random.permuted(random.permutation(all_pairs[known])[:MAX_EDGES], axis=1)
     if not len(pairs):
-        raise W2VError(
-            f"{edges}: no edge between nodes that {'all models know' if len(models) > 1 else 'the model knows'}"
-        )
+        known_to = "all models know" if len(models) > 1 else "the model knows"
+        known_to += "" if trained_on is None else f", and that are in {trained_on}"
+        raise W2VError(f"{edges}: no edge between nodes that {known_to}")
     scorers = [_cosines(vectors_of(model), own) for model, own in zip(models, rows, strict=True)]
     table = _adjacency(graph, all_pairs)
     scorers += _baselines(table) if trained_on is not None else []
-    negatives = _negatives(pairs, table)
+    kinds = np.zeros(graph.nodes, int)
+    if options.bipartite:
+        kinds = np.unique([name.partition(":")[0] for name in graph.names], return_inverse=True)[1]
+    negatives = _negatives(pairs, table, kinds)
     values = [_compare(score, pairs, negatives) for score in scorers]
     items, strata = np.arange(len(pairs)), np.zeros(len(pairs), int)
     results: list[EvaluationResult] = ResultList()
@@ -108,14 +113,18 @@ def _adjacency(graph: Graph, held_out: NDArray[np.int64]) -> sparse.csr_array:
     return (table - known - known.T).sign().tocsr()
 
 
-def _negatives(pairs: NDArray[np.int64], table: sparse.csr_array) -> NDArray[np.int64]:
-    """Draw NEGATIVES nodes for the first node of each pair, int64 (n, NEGATIVES), that have no edge to it."""
+def _negatives(pairs: NDArray[np.int64], table: sparse.csr_array, kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Draw NEGATIVES nodes for the first node of each pair, int64 (n, NEGATIVES), that have no edge to it.
+
+    They are of the same kind as the second node. `kinds` has the kind of each node.
+    """
     random, ends = np.random.default_rng(SEED), table.indices
     drawn = random.choice(ends, (len(pairs), NEGATIVES))
     firsts = np.broadcast_to(pairs[:, :1], drawn.shape)
     for _ in range(REDRAWS):
-        linked = (table[firsts.ravel(), drawn.ravel()] != 0).reshape(drawn.shape) | (drawn == firsts)
-        drawn[linked] = random.choice(ends, np.count_nonzero(linked))
+        unusable = (table[firsts.ravel(), drawn.ravel()] != 0).reshape(drawn.shape) | (drawn == firsts)
+        unusable |= kinds[drawn] != kinds[pairs[:, 1:]]
+        drawn[unusable] = random.choice(ends, np.count_nonzero(unusable))
     return drawn.astype(np.int64)
 
 

@@ -129,6 +129,16 @@ def walk_store(
     )
 
 
+def check_separable(names: Words, path: PathLike) -> None:
+    """Raise W2VError if a name contains white space, which separates nodes in a text file."""
+    if names.contain_any(SPACE):
+        name = next(name for name in names if any(space in name for space in SPACE.decode()))
+        raise W2VError(
+            f"cannot write {path}: the name {name[:60]!r} contains white space, which separates nodes there: train "
+            "with w2v train --graph, or rename the nodes"
+        )
+
+
 def write_walks(
     graph: Graph,
     path: PathLike,
@@ -149,9 +159,7 @@ def write_walks(
     Raises:
         W2VError: If the file cannot be written, or a name contains white space, which a text file cannot store.
     """
-    if graph.names.contain_any(SPACE):
-        name = next(name for name in graph.names if any(space in name for space in SPACE.decode()))
-        raise W2VError(f"cannot write {path}: the name {name[:60]!r} contains white space, which separates nodes there")
+    check_separable(graph.names, path)
     options = options or WalkOptions()
     words, folder = _words_of_ids(graph), Path(path).resolve().parent
     written = walks = size = 0

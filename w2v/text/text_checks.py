@@ -82,13 +82,15 @@ _OTHER_FORMATS = (
     (
         re.compile(rf"\A({_UNIVERSAL_TAGS})\Z"),
         "the form of tags in CoNLL-U",
-        "extract the words with awk -F '\\t' '/^[0-9]+\\t/ {printf \"%s \", $2} /^$/ {print}' TEXT > WORDS",
+        "extract the words with awk -F '\\t' '{sub(/\\r$/, \"\")} "
+        '/^[0-9]+\\t/ {printf "%s ", $2} /^$/ {print}\' TEXT > WORDS',
         TAG_COLUMN,
     ),
     (
         re.compile(r"\A[BI]-([A-Z]P|AD[JV]P|SBAR|LOC|ORG|PER|MISC)\Z"),
         "the form of tags in CoNLL-2003",
-        'extract the words with awk \'/^-DOCSTART-/ {next} NF {printf "%s ", $1} !NF {print ""}\' TEXT > WORDS',
+        'extract the words with awk \'{sub(/\\r$/, "")} '
+        '/^-DOCSTART-/ {next} NF {printf "%s ", $1} !NF {print ""}\' TEXT > WORDS',
         OTHER_FORMAT,
     ),
     (

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from w2v.errors import Diverged
+from w2v.errors import Diverged, SettingsError
 from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import GapTest
 from w2v.formats.vector_file import WORD_VIEW
 from w2v.kernel.kernels import numba_kernel
 from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import LOSSES, Settings, loss_for
-from w2v.options import options_of, refuse_unknown
+from w2v.options import options_of, refuse_unknown, suggestion
 from w2v.progress import Progress, Report, notebook_bar
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, temporary_folder
@@ -65,8 +65,15 @@ def compare_losses(
         W2VError: See `train`.
         SettingsError: See `train`; before the first training.
     """
-    refuse_unknown(given, [*options_of(Settings), *options_of(ReadingOptions)], RENAMED)
-    runs = [RunConfig.from_options({**EQUAL_SETTINGS, **given, "loss": loss}) for loss in losses.split(",")]
+    settings = (name for name in options_of(Settings) if name != "documents")
+    refuse_unknown(given, [*settings, *options_of(ReadingOptions)], RENAMED)
+    names = losses.split(",")
+    for name in names:
+        if name not in (known := WORD_LOSSES.split(",")):
+            raise SettingsError(f"losses has no loss {name[:60]!r}: {suggestion(name, known)}")
+    if len({*names}) < len(names):
+        raise SettingsError(f"losses {losses[:60]!r}: a loss appears twice")
+    runs = [RunConfig.from_options({**EQUAL_SETTINGS, **given, "loss": loss}) for loss in names]
     reported, config = progress or notebook_bar(), runs[0]
     with ExitStack() as stack:
         store, _ = read_words(Corpus(corpus), config, reported)

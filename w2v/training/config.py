@@ -122,6 +122,7 @@ class RunConfig:
         """Raise SettingsError if an option does not suit documents."""
         refused = {
             "--graph (graph=)": self.walks,
+            "--pairs (pairs=)": self.pairs,
             "w2v classify (train_classifier)": self.labels,
             "--freeze (freeze=)": self.freeze,
             "--item (item=)": self.reading.item,

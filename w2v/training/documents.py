@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import W2VError, pluralise, translate_errors
+from w2v.errors import NothingToTrain, W2VError, pluralise, translate_errors
 from w2v.formats import bfloat16
 from w2v.formats.header import ModelHeader
 from w2v.kernel.plan import Tags
@@ -79,11 +79,13 @@ def take_tags(store: IdStore) -> Words:
     """Return the tags in a text, in the order of their first documents, and stop counting them as words.
 
     Raises:
-        W2VError: Tags were dropped with rare words.
+        W2VError: Tags were dropped with rare words, or there are none.
     """
     if store.pruned:
         raise W2VError("there are more words and documents than --max-types (max_types=): raise it")
     ids = np.flatnonzero(store.types.start_with(OWN_PREFIX.encode()))
+    if not len(ids):
+        raise NothingToTrain("no text has a tag: all of them are missing")
     store.counts = store.counts.copy()
     store.counts[ids] = 0
     store.tokens = int(store.counts[SENTENCE_END_ID + 1 :].sum())

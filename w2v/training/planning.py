@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._kernels import MAX_CHUNK_SIZE, chunk_size, step_for, worker_bytes
-from w2v.errors import NothingToTrain
+from w2v.errors import NothingToTrain, SettingsError
 from w2v.formats import bfloat16
 from w2v.kernel import loop
 from w2v.kernel.kernels import numba_kernel, own_instruction_set
@@ -92,6 +92,8 @@ def plan_run(
     if initial.tags:
         words, tags = find_documents(store, words, len(vocabulary), initial.tags, chunk)
         keep = np.append(keep, np.ones(len(initial.tags), np.float32))
+    elif settings.documents:
+        raise SettingsError(f"documents {settings.documents}: only train learns vectors of documents: leave it out")
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
         raise NothingToTrain(
             f"no {store.noun} of the corpus is in the vocabulary that was given: are language, --lower and --tokenize "

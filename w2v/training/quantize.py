@@ -104,6 +104,8 @@ def _train(model: Classifier, texts: Source | None, labels: Any, settings: dict[
     settings = {"alpha": RETRAINING[0] * model.settings.start_alpha, "epochs": RETRAINING[1]} | settings
     # The new temperature is that of a new model with these few epochs.
     trained = train_classifier(texts, labels, continue_from=model, **settings)
+    if new := set(trained.labels) - set(model.labels):
+        raise SettingsError(f"the texts have the label {min(new)[:60]!r}, which the model does not have")
     return replace(trained, temperature=model.temperature)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from w2v.evaluation.link_prediction import BASELINES as LINK_BASELINES
 from w2v.evaluation.link_prediction import link_prediction
 from w2v.evaluation.next_items import BASELINES as NEXT_ITEM_BASELINES
 from w2v.evaluation.next_items import next_items
+from w2v.graph.readers import GraphOptions
 from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.progress import Report
@@ -47,6 +48,8 @@ from w2v.training.model import Model, View
 from w2v.training.perplexity import perplexity as measure_perplexity
 from w2v.vectors.keyed import load
 
+# The options of `evaluate` for other measures than --sessions and --edges.
+OTHER_MEASURES = "questions", "pairs", "held_out", "labelled", "labels", "k", "threshold", "restrict_vocab", "method"
 NOT_COMPARED = ("loss", "objective", "kernel", "stop_early", "smoothing", options.ONLY_TRAIN)  # by compare-losses
 VIEW = click.option(
     "--view", type=click.Choice(["words", "subwords"]), help="The view to measure, if MODEL has two.  [default: words]"
@@ -81,6 +84,7 @@ def _load_view(path: Path, view: str | None) -> View:
     "--trained-on",
     help="With --sessions or --edges: also score simple methods on the sessions or the graph of the training.",
 )
+@options.option_for(GraphOptions, "bipartite", help="With --edges: --trained-on has two kinds of nodes.")
 @options.number_option("--topn", default=20, help="With --sessions: the number of recommended items.")
 @options.number_option("--last", help="With --sessions: use only the last N items of a session.  [default: all]")
 @options.RESTRICT_VOCAB
@@ -96,6 +100,7 @@ def evaluate(
     sessions: Path | None,
     edges: Path | None,
     trained_on: Path | None,
+    bipartite: bool | None,
     topn: int,
     last: int | None,
     labels: str | None,
@@ -139,15 +144,18 @@ def evaluate(
     """
     reading = options.given_options(ReadingOptions, given)
     if sessions or edges:
-        if sessions and edges:
-            raise click.UsageError("--edges has no effect with --sessions")
-        option = "--sessions" if sessions else "--edges"
-        others = ["questions", "pairs", "held_out", "labelled", "labels", "k", "threshold", "restrict_vocab", "method"]
-        refuse_together(option, [*others, *([] if sessions else ["topn", "last", *options_of(ReadingOptions)])])
-        more: dict[str, Any] = {"sessions": sessions, "topn": topn, "last": last} if sessions else {"edges": edges}
-        more |= {"trained_on": trained_on, "seed": given["seed"], "progress": progress} | reading
-        return _evaluate_with_baselines(models, next_items if sessions else link_prediction, more)
+        of_both = {"trained_on": trained_on, "seed": given["seed"], "progress": progress}
+        if not edges:
+            refuse_together("--sessions", (*OTHER_MEASURES, "bipartite"))
+            if trained_on and sessions and trained_on.resolve() == sessions.resolve():
+                raise SettingsError(f"{trained_on}: --sessions and --trained-on must be different sessions")
+            of_items = {"sessions": sessions, "topn": topn, "last": last} | of_both | reading
+            return _evaluate_with_baselines(models, next_items, NEXT_ITEM_BASELINES, of_items)
+        refuse_together("--edges", (*OTHER_MEASURES, "sessions", "topn", "last", *options_of(ReadingOptions)))
+        of_both |= {"bipartite": bipartite} if bipartite else {}
+        return _evaluate_with_baselines(models, link_prediction, LINK_BASELINES, {"edges": edges} | of_both)
     options.refuse_without("--sessions or --edges", ["trained_on"])
+    options.refuse_without("--edges", ["bipartite"])
     options.refuse_without("--sessions", ["topn", "last"])
     if labelled:
         without_effect = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
@@ -174,11 +182,13 @@ def evaluate(
 
 
 def _evaluate_with_baselines(
-    models: tuple[Path, ...], score: Callable[..., list[EvaluationResult]], given: dict[str, Any]
+    models: tuple[Path, ...],
+    score: Callable[..., list[EvaluationResult]],
+    baselines: Sequence[str],
+    given: dict[str, Any],
 ) -> Result:
     """Score models of items or nodes, and simple methods next to them."""
     results = score(*(load(model, progress=given["progress"]) for model in models), **given)
-    baselines = NEXT_ITEM_BASELINES if score is next_items else LINK_BASELINES
     names = [*map(str, models), *(baselines if given["trained_on"] else ())]
 
     def print_text(_: object) -> None:

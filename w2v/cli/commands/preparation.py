@@ -13,7 +13,7 @@ from w2v.cli.console import say
 from w2v.cli.printing import Result, print_code_lengths
 from w2v.detect import kind_of, read_head
 from w2v.graph.readers import check_edges, read_graph
-from w2v.graph.walks import WalkOptions, write_walks
+from w2v.graph.walks import WalkOptions, check_separable, write_walks
 from w2v.losses.code_lengths import code_lengths
 from w2v.losses.registry import Settings
 from w2v.options import options_of
@@ -191,6 +191,7 @@ def walks(
     work: dict[str, Any] = {"workers": settings.threads, "progress": progress}
     graph = read_graph(source, walk_options, **work)
     check_edges(graph, str(source))
+    check_separable(graph.names, output)  # before any output replaces an old one
     held_out = np.empty((0, 2), np.int64)
     if hold_out:
         graph, held_out = graph.hold_out(share or HELD_OUT_SHARE, settings.seed)

@@ -226,7 +226,10 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
     w2v train more.txt --continue vectors.safetensors --vocab union -o more.safetensors
     """
     if dry_run:
-        options.refuse_together("--dry-run", ("graph", "continue_from", "init", "resume", "checkpoint", "save_config"))
+        for name in ("graph", "pairs", "documents"):
+            if given[name]:
+                raise click.UsageError(f"--dry-run estimates the training of plain texts: leave out --{name}")
+        options.refuse_together("--dry-run", ("continue_from", "init", "resume", "checkpoint", "save_config"))
         command = new_run(given, OneProcess())
         more = {name: command.inputs[name] for name in ("views", "vocabulary")}
         return estimate(command.config, command.inputs["corpus"], **more, progress=progress)
