@@ -704,7 +704,7 @@ TESTED_ELSEWHERE = {
         f"plot --{name}" for name in ("labelled", "labels", "column", "header", "no-header", "encoding")
     ),  # test_labels.py
     *(f"evaluate --{name}" for name in ("labelled", "sessions", "trained-on", "topn", "last")),  # test_next_items.py
-    "evaluate --edges",  # tests/evaluation/test_link_prediction.py
+    *("evaluate --edges", "evaluate --bipartite", "evaluate --unipartite"),  # test_link_prediction.py
     *("walks --hold-out", "walks --share"),
     *("phrases --save-phrases", "tree --vocabulary", "tree --text"),  # test_main.py
     "align --dictionary",  # tests/vectors/test_align.py
