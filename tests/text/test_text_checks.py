@@ -126,6 +126,7 @@ CONLLU = "# text = Dogs bark\n1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\n2\
             "the form of arrows in subtitles, such as '-->': extract the words with",
         ),
         ("the/DT dog/NN barks/VBZ ./.\n", "a tag after the word, such as 'the/DT': extract the words with sed"),
+        ("the|DT dog|NN barks|VBZ .|.\n", "a tag after the word, such as 'the|DT': extract the words with sed"),
         ("the_DT dog_NN barks_VBZ ._.\n", "a tag after the word, such as 'the_DT': extract the words with sed"),
     ],
 )

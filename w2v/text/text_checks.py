@@ -94,9 +94,9 @@ _OTHER_FORMATS = (
         OTHER_FORMAT,
     ),
     (
-        re.compile(rf"\A[^/_]+[/_]({_PENN_TAGS}|{_UNIVERSAL_TAGS})\Z"),
+        re.compile(rf"\A[^/_|]+[/_|]({_PENN_TAGS}|{_UNIVERSAL_TAGS})\Z"),
         "a tag after the word",
-        "extract the words with sed -E 's,[/_][^/_ ]+( |$),\\1,g' TEXT > WORDS",
+        "extract the words with sed -E 's,[/_|][^/_| ]+( |$),\\1,g' TEXT > WORDS",
         TAGGED,
     ),
     (
