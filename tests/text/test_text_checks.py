@@ -116,6 +116,7 @@ CONLLU = "# text = Dogs bark\n1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\n2\
         (PLAIN.replace(" ", "\u3000"), "--tokenize words"),
         (">chr1 test\n" + 9 * ("GATTACAN" * 8 + "\n"), "like a FASTA file: leave out the records' names"),
         (CONLLU, "the form of tags in CoNLL-U, such as 'NOUN': extract the words with awk"),
+        (CONLLU.replace("\n", "\r\n"), "the form of tags in CoNLL-U, such as 'NOUN': extract the words with awk"),
         (CONLLU.replace("Number=Plur", "_"), "the form of tags in CoNLL-U, such as 'NOUN': extract the words with awk"),
         (
             "-DOCSTART- -X- -X- O\n\nDogs NNS B-NP O\nbark VBP B-VP O\n\n",
