@@ -102,6 +102,10 @@ def test_texts_without_known_words_get_zeros(models: dict[str, w2v.Model]) -> No
     assert not vectors[:2].any()
     np.testing.assert_array_equal(vectors[2], vectors[3])
     assert vectors[3].any()
+    for text in "t0w1\ue000t0w2", ["t0w1\ue000t0w2"]:  # a space, as in training
+        np.testing.assert_array_equal(models["dbow"].infer([text])[0], vectors[3])
+    with pytest.raises(w2v.SettingsError, match="epochs 'auto': a new text needs a whole number"):
+        models["dbow"].infer(TEXT, epochs="auto")  # type: ignore[arg-type]
     with pytest.warns(w2v.TextWarning, match="1 missing text"):
         assert not models["dbow"].infer([None]).any()
 
@@ -205,7 +209,9 @@ def test_model_without_documents_says_how_to_get_them() -> None:
         ({"documents": None, "tags": [1]}, "no effect without --documents"),
         ({"tags": [1.5] * TEXTS}, "row 1: the label or tag 1.5 is neither text nor a whole number"),
         ({"tags": [None] * TEXTS}, "no text has a tag: all of them are missing"),
-        ({"tags": ["a"]}, "more texts than 1 label"),
+        ({"tags": ["a"]}, "more texts than 1 tag: give one tag, or list, for each"),
+        ({"tags": [2.0**60] * TEXTS}, "neither text nor a whole number"),
+        ({"tags": ["a\ue001b"] * TEXTS}, r"row 1: the label or tag 'a\\ue001b' has a private character"),
         ({"tags": "id"}, "needs --column"),
         ({"max_types": 20}, "more words and documents than --max-types"),
     ],
@@ -235,6 +241,10 @@ def test_texts_without_a_tag_train_only_words(caplog: pytest.LogCaptureFixture) 
     assert "1 text without a tag" in caplog.text
 
 
+def test_whole_numbers_in_a_column_of_floats_are_tags() -> None:
+    assert w2v.train(TEXT, tags=[np.nan, *np.arange(1.0, TEXTS)], **QUICK).documents.index_to_key == [*range(1, TEXTS)]
+
+
 def test_command_trains_saves_and_infers_documents(tmp_path: Path) -> None:
     (path := tmp_path / "texts.txt").write_text("\n".join(TEXT), "utf-8")
     model, documents, vectors = (tmp_path / name for name in ("m.safetensors", "d.vec", "v.npy"))
@@ -246,6 +256,18 @@ def test_command_trains_saves_and_infers_documents(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(vectors), w2v.Model.load(model).infer(TEXT))
     assert run_json("encode", model, path, "-o", vectors, "--weights", "mean", "--force")["weights"] == "mean"
     run("train", path, "-o", tmp_path / "x.bin", "--save-documents", tmp_path / "y.vec", code=2)
+
+
+def test_command_warns_before_documents_are_lost(tmp_path: Path) -> None:
+    (path := tmp_path / "texts.csv").write_text("tag,text\n" + "".join(f"a b,{text}\n" for text in TEXT), "utf-8")
+    options = [path, "--column", "text", "--tags", "tag", "--documents", "dbow", "--epochs", "1", "-o"]
+    lost = "no.bin has no documents: write .safetensors to keep them, or their vectors with --save-documents FILE"
+    assert lost in run("train", *options, tmp_path / "no.bin").stderr
+    saved = run("train", *options, tmp_path / "yes.bin", "--save-documents", tmp_path / "tags.safetensors")
+    assert "no documents" not in saved.stderr
+    failed = run("train", *options, model := tmp_path / "model.bin", "--save-documents", tmp_path / "d.vec", code=1)
+    assert "cannot store the white space in 'a b'" in failed.stderr
+    assert not model.exists()
 
 
 def test_damaged_documents_are_refused(files: dict[str, Path], tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_weight_of_three_equals_three_pairs() -> None:
 
 
 def test_all_sources_of_the_same_pairs_give_the_same_model(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow")
     random = np.random.default_rng(2)
     matrix = scipy.sparse.coo_array(np.round(random.uniform(0, 2, (9, 7)) * (random.random((9, 7)) < 0.7), 1))
     order = matrix.tocsr().tocoo()
@@ -74,6 +74,7 @@ def test_all_sources_of_the_same_pairs_give_the_same_model(tmp_path: Path) -> No
     sources: list[tuple[Any, dict[str, Any]]] = [
         (table, {}),
         (table, columns),
+        (pyarrow.Table.from_pandas(table), {}),
         (matrix, {}),
         (matrix.tocsr(), {}),
         *((tmp_path / f"pairs.{kind}", columns) for kind in ("csv", "parquet", "jsonl")),
@@ -226,6 +227,11 @@ def test_the_command_writes_both_vectors(tmp_path: Path, monkeypatch: pytest.Mon
     run("train", "--config", "run.toml", "-o", "second.safetensors")
     assert_same_model(w2v.Model.load("second.safetensors"), model)
     assert "white space" in run("train", "--pairs", "plays.csv", *options, "--contexts", "songs.vec", code=1).stderr
+    lost = "inputs.bin has no contexts: write .safetensors to keep them, or their vectors with --contexts FILE"
+    Path("ids.csv").write_text("user,song,plays\na,x,1\nb,y,2\n")
+    train = ["train", "--pairs", "ids.csv", *options, "-o", "inputs.bin"]
+    assert lost in run(*train).stderr
+    assert "no contexts" not in run(*train, "--contexts", "contexts.bin", "--force").stderr
 
 
 @pytest.mark.parametrize(
@@ -265,6 +271,11 @@ def test_options_that_do_not_suit_pairs(options: str, message: str, tmp_path: Pa
         ([("a", None)], "pair 1: an input or context is missing"),
         ([("a", 1.5)], "pair 1: an input or context is 1.5"),
         ([("a", "x"), ("b", "x")], "the pairs has one context, 'x': at least 2 are needed"),
+        ([("\ue000a", "x"), ("b", "y")], r"the pairs: the input '\ue000a' begins with U+E000, which marks contexts"),
+        ([("a\ud800", "x"), ("b", "y")], r"the word 'a\ud800' cannot be written as UTF-8"),
+        (pd.DataFrame({"user": ["a"]}), "a table with the columns ['user']: pairs need an input and a context"),
+        (np.eye(3), "pairs: an array of shape (3, 3) is a matrix: give scipy.sparse.csr_array(array)"),
+        (scipy.sparse.csr_array([[-1.0, 1.0]]), "for a graph, leave out --weighted"),
         (5, "pairs are triples, a table, a matrix or a path, not of type int"),
         ({"a": "x"}, "pairs are triples, a table, a matrix or a path, not of type dict"),
     ],
@@ -283,7 +294,12 @@ def test_pairs_that_cannot_be_used(pairs: Any, message: str) -> None:
         ("a x 1\nb y -2\n", "line 2: 'b y -2' has a weight that is not a number from 0 to 3.4e38"),
         ("a x 1\nb y nan\n", "line 2: 'b y nan' has a weight that is not a number"),
         ("a x 0\nb y 0\n", "no pair has a weight above 0"),
-        ("a x 1\nb y\n", "line 2: 'b y' has 2 fields, and the first line has 3"),
+        (
+            "a x 1\nb y\n",
+            "line 2: 'b y' has 2 fields, and the first line has 3: name the columns of the input and the context, "
+            "such as --edges 1,3",
+        ),
+        ("\ue000a x\nb y\n", "begins with U+E000, which marks contexts: rename it"),
         ('{"user": 1, "item": 2}\n', "is a table: name its columns with --edges"),
     ],
 )
@@ -297,5 +313,12 @@ def test_files_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> N
 
 
 def test_weights_that_do_not_fit_the_pairs() -> None:
-    with pytest.raises(W2VError, match="one number is needed for each pair"):
+    message = r"^1 weight \(weights=\) for 2 pairs: one number is needed for each pair$"
+    with pytest.raises(W2VError, match=message):
         w2v.train_pairs([("a", "x"), ("b", "y")], weights=[1], **SMALL)
+
+
+def test_a_model_of_texts_cannot_be_continued_with_pairs() -> None:
+    model = w2v.train(["a b c d"] * 30, documents="dbow", min_count=1, **SMALL)
+    with pytest.raises(SettingsError, match="was not trained on pairs of two vocabularies"):
+        w2v.train_pairs([("a", "x"), ("b", "y")], continue_from=model)

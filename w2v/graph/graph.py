@@ -288,8 +288,8 @@ def _checked_weights(where: str, weights: NDArray[Any], weighted: bool) -> NDArr
     wrong = ~((found >= 0) & (found < np.inf))
     if wrong.any():
         raise W2VError(
-            f"{where}: an edge has the weight {weights[wrong][0]}: weights are from 0 to 3.4e38; leave out --weighted "
-            "(weighted) to ignore them"
+            f"{where}: an edge has the weight {weights[wrong][0]}: weights are from 0 to 3.4e38; for a graph, leave "
+            "out --weighted (weighted) to ignore them"
         )
     return found
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import NothingToTrain, SettingsError, W2VError, translate_errors
+from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.graph.graph import Graph, is_graph, is_networkx
 from w2v.graph.readers import GraphOptions, read_graph
 from w2v.progress import Report
@@ -26,7 +26,7 @@ from w2v.text.corpus import Corpus, DataFrameLike
 from w2v.text.decompress import decompress
 from w2v.text.idstore import IdStore, store_of_ids
 from w2v.text.labels import OWN_PREFIX
-from w2v.text.words import Words, is_missing, is_number
+from w2v.text.words import Words, encode, is_missing, is_number
 
 PREFIX = OWN_PREFIX.encode()  # of the names of contexts, unless inputs and contexts have one vocabulary
 ROWS_AT_ONCE = 1 << 16
@@ -60,6 +60,8 @@ class PairSource:
         self._source, self._weights, self._corpus = source, weights, None
         if is_networkx(source) or isinstance(source, Graph | Mapping):
             raise W2VError(f"pairs are triples, a table, a matrix or a path, not of type {type(source).__name__}")
+        if isinstance(source, np.ndarray) and source.ndim == 2 and (source.dtype.kind == "f" or source.shape[1] > 3):
+            raise W2VError(f"pairs: an array of shape {source.shape} is a matrix: give scipy.sparse.csr_array(array)")
         is_path = isinstance(source, Corpus | str | Path)
         if is_path or isinstance(source, DataFrameLike) or _are_paths(source):
             self._corpus = source if isinstance(source, Corpus) else Corpus(source)
@@ -109,6 +111,9 @@ class PairSource:
         graph = self.graph
         if not len(graph.neighbours):
             raise NothingToTrain(f"{self}: no pair has a weight above 0")
+        if options.bipartite and (own := graph.neighbours[graph.names.start_with(PREFIX)[graph.neighbours]]).size:
+            name = graph.names[own[0]]
+            raise W2VError(f"{self}: the input {name!r:.60} begins with U+E000, which marks contexts: rename it")
         names = Words(graph.names.blob, np.append(np.zeros(FIRST_TYPE, np.int64), graph.names.offsets))
         counts = np.bincount(graph.neighbours, minlength=graph.nodes).astype(np.int64)
         counts = np.append(np.zeros(FIRST_TYPE, np.int64), counts)
@@ -121,19 +126,26 @@ class PairSource:
         if self._corpus:
             if options.edges is None and self.files:
                 raise W2VError(f"{self} is a table: name its columns with --edges INPUT,CONTEXT[,WEIGHT] (edges=)")
-            names = options.edges.split(",") if options.edges else [*map(str, self._source.columns)][:3]
+            columns = getattr(self._source, "column_names", None) or getattr(self._source, "columns", [])
+            names = options.edges.split(",") if options.edges else [*map(str, columns)][:3]
+            if len(names) < 2:
+                raise W2VError(f"a table with the columns {names!r:.60}: pairs need an input and a context")
             for where, (given, context, *weight) in self._corpus.cells(names):
                 yield where, given, context, *(weight or [1])
             return
-        weights = repeat(1) if self._weights is None else self._weights
-        with translate_errors("weights (weights=): one number is needed for each pair", ValueError):
-            rows = zip(self._source, weights, strict=self._weights is not None)
-            for number, (row, weight) in enumerate(rows, 1):
-                values = list(row) if isinstance(row, Iterable) and not isinstance(row, str) else []
-                values += [weight] if len(values) == 2 or self._weights is not None else []
-                if len(values) != 3:
-                    raise W2VError(f"pair {number}: {row!r:.60} is not an input, a context and perhaps a weight")
-                yield f"pair {number}", *values
+        pairs: Iterable[tuple[Any, Any]] = zip(self._source, repeat(1), strict=False)
+        if self._weights is not None:
+            rows, weights = list(self._source), list(self._weights)
+            if len(rows) != len(weights):
+                found = f"{pluralise(len(weights), 'weight')} (weights=) for {pluralise(len(rows), 'pair')}"
+                raise W2VError(f"{found}: one number is needed for each pair")
+            pairs = zip(rows, weights, strict=True)
+        for number, (row, weight) in enumerate(pairs, 1):
+            values = list(row) if isinstance(row, Iterable) and not isinstance(row, str) else []
+            values += [weight] if len(values) == 2 or self._weights is not None else []
+            if len(values) != 3:
+                raise W2VError(f"pair {number}: {row!r:.60} is not an input, a context and perhaps a weight")
+            yield f"pair {number}", *values
 
 
 def _graph_of_rows(rows: Iterator[Row], prefixes: tuple[bytes, bytes], workers: int) -> Graph:
@@ -157,9 +169,9 @@ def _graph_of_rows(rows: Iterator[Row], prefixes: tuple[bytes, bytes], workers: 
 
 
 def _name(value: Any, where: str) -> bytes:
-    """Return the name of an input or a context. Raise W2VError unless it is text or a whole number."""
+    """Return the name of an input or a context. Raise W2VError unless it is valid text or a whole number."""
     if isinstance(value, str) and value:
-        return value.encode(errors="replace")
+        return encode(value)
     if is_number(value):
         return b"%d" % value
     found = "missing" if is_missing(value) or value == "" else f"{value!r:.60}"

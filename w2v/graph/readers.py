@@ -40,10 +40,11 @@ END_NAMES = (("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "no
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count")
 SIZE = re.compile(r"[0-9]{1,18}")
 NAME_COLUMNS = "name the columns of the nodes, such as --edges 1,3, or for adjacency lists add --format adjlist"
+NAME_PAIR_COLUMNS = "name the columns of the input and the context, such as --edges 1,3"
 EDGE_LIST = "write an edge on each line, two nodes with a tab between them"
 PROBLEMS = {  # why a line is not an edge, and what to do; see _edges.pyx
-    "fields": f"has {{found}}, and the first line has {{fields}}: {NAME_COLUMNS}",
-    "number": f"has a weight that is not a number from 0 to 3.4e38: {NAME_COLUMNS}",
+    "fields": "has {found}, and the first line has {fields}: {name_columns}",
+    "number": "has a weight that is not a number from 0 to 3.4e38: {name_columns}",
     "quotes": "has quotation marks that do not match: write tabs between names without them",
     "empty": "has an empty field: give each node a name, or name another --delimiter",
 }
@@ -199,6 +200,7 @@ class _Reader:
         progress: Report | None,
     ) -> None:
         self.corpus, self.options, self.pairs, self.workers = corpus, options, pairs, workers
+        self.name_columns = NAME_PAIR_COLUMNS if pairs else NAME_COLUMNS
         self.weighted = bool(pairs) or options.weighted or (options.edges or "").count(",") == 2
         self.has_noted, self.first_row = False, [""]
         self.meter = Meter(progress, "read")
@@ -388,7 +390,7 @@ class _Reader:
         elif ends:
             columns = [known.index(end) for end in ends] + weights
         elif (len(names) > 3 and not is_konect) or (is_header and len(names) == 3 and weights != [2]):
-            raise W2VError(f"{at} has {pluralise(len(names), 'field')}: {', '.join(names):.60}: {NAME_COLUMNS}")
+            raise W2VError(f"{at} has {pluralise(len(names), 'field')}: {', '.join(names):.60}: {self.name_columns}")
         else:
             columns = [0, 1, 2][: len(names)]
         if is_header and not is_named:
@@ -409,7 +411,7 @@ class _Reader:
             position, problem = error.args
             at, line = _line_at(block, text, position)
             found = pluralise(len(_fields(line, layout.delimiter)), "field")
-            why = PROBLEMS[problem].format(found=found, fields=layout.fields)
+            why = PROBLEMS[problem].format(found=found, fields=layout.fields, name_columns=self.name_columns)
             raise W2VError(f"{at}: {line[:60]!r} {why}") from None
         if layout.fields:
             lengths = np.array([len(offsets) - 1])

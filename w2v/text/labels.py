@@ -29,6 +29,7 @@ ClassifierKind = Literal["auto", "direct", "embedded"]
 
 DIRECT_LOSSES = ("ova", "softmax")  # the losses of a direct classifier
 OWN_PREFIX = "\ue000"  # of labels and tags in lines that w2v writes: a private character, which no text uses
+MAX_EXACT = 1 << 53  # from which floats skip whole numbers
 _ESCAPES = {ord(space): 0xE001 + number for number, space in enumerate(" \t\n\v\f\r\0")}
 _UNESCAPES = {private: space for space, private in _ESCAPES.items()}
 
@@ -146,11 +147,16 @@ class LabelledTexts:
 
     @classmethod
     def of_lists(
-        cls, texts: Any, labels: Iterable[Any] | None, sample_weight: Any = None, column: str | None = None
+        cls,
+        texts: Any,
+        labels: Iterable[Any] | None,
+        sample_weight: Any = None,
+        column: str | None = None,
+        noun: str = "label",
     ) -> LabelledTexts:
         """Take N texts, or a table in memory and the column of its texts, and the label or the labels of each text.
 
-        Without labels, the label of a text is its number, from 0.
+        Without labels, the label of a text is its number, from 0. Messages call a label `noun`.
 
         Raises:
             W2VError: There are no texts.
@@ -173,7 +179,7 @@ class LabelledTexts:
                 for number, text in enumerate(python_values(texts))
             )
             return cls(rows, weights)
-        return cls(_rows(texts, labels), weights)
+        return cls(_rows(texts, labels, noun), weights)
 
     @classmethod
     def of_documents(cls, texts: Any, tags: str | Iterable[Any] | None, reading: ReadingOptions) -> LabelledTexts:
@@ -186,7 +192,7 @@ class LabelledTexts:
         if isinstance(tags, str):
             return cls.of_table(corpus, reading.column, tags, reading.encoding, reading.errors)
         if not corpus.files:
-            return cls.of_lists(texts, tags, column=reading.column)
+            return cls.of_lists(texts, tags, column=reading.column, noun="tag")
         if tags is not None:
             raise SettingsError("tags: for files, name the column of a table that has them")
         blocks = read_whole_lines(corpus, TextOptions(), reading.column, reading.encoding, reading.errors)
@@ -227,20 +233,26 @@ def with_labels(texts: Any, column: str | None = None) -> Any:
 def labels_of(own: Any, where: str) -> list[str]:
     """Return the labels of a text: of a label, a list of labels, or a missing value. Whole numbers become text.
 
+    Floats that are whole numbers are taken as such, because pandas stores whole numbers with missing values as floats.
     Empty labels are left out.
 
     Raises:
-        W2VError: A label is neither text nor a whole number. The message starts with `where`.
+        W2VError: A label is neither text nor a whole number, or has a private character of `label_token`. The message
+            starts with `where`.
     """
     labels = []
     values = own if isinstance(own, list | tuple | set | np.ndarray) else [] if is_missing(own) else [own]
     for value in python_values(values):
+        if isinstance(value, float | np.floating) and value.is_integer() and -MAX_EXACT < value < MAX_EXACT:
+            value = int(value)
         is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not is_number and not isinstance(value, str):
             raise W2VError(
                 f"{where}: the label or tag {value!r:.60} is neither text nor a whole number: convert it to text"
             )
         labels.append(str(value))
+        if any(chr(private) in labels[-1] for private in _UNESCAPES):
+            raise W2VError(f"{where}: the label or tag {value!r:.60} has a private character, U+E001 to U+E007")
     return list(dict.fromkeys(filter(None, labels)))
 
 
@@ -259,11 +271,11 @@ def words_of(text: Any, where: str = "a text") -> str:
     return " ".join(text.replace(OWN_PREFIX, " ").splitlines())
 
 
-def _rows(texts: Iterable[Any], labels: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
+def _rows(texts: Iterable[Any], labels: Iterable[Any], noun: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the rows of LabelledTexts. Raise W2VError if there are more texts than labels, or more labels."""
     nothing = object()
     for number, (text, label) in enumerate(zip_longest(python_values(texts), python_values(labels), fillvalue=nothing)):
         if text is nothing or label is nothing:
-            more, fewer = ("labels", "text") if text is nothing else ("texts", "label")
-            raise W2VError(f"there are more {more} than {pluralise(number, fewer)}: give one label, or list, for each")
+            more, fewer = (f"{noun}s", "text") if text is nothing else ("texts", noun)
+            raise W2VError(f"there are more {more} than {pluralise(number, fewer)}: give one {noun}, or list, for each")
         yield f"the list of texts, row {number + 1}", text, label

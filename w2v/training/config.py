@@ -13,6 +13,7 @@ from typing import Any
 
 from w2v.errors import SettingsError, W2VError, translate_errors
 from w2v.formats import registry
+from w2v.formats.vector_file import WORD_VIEW
 from w2v.graph.readers import GraphOptions
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
@@ -189,6 +190,10 @@ class RunConfig:
             raise SettingsError(f"{display_name('held_out')} has no effect without {display_name('stop_early')}")
         pair_options = GraphOptions(**{"bipartite": True, **walks}) if kind == "pairs" else None
         if pair_options:
+            if pair_options.bipartite and isinstance(source, Model) and not source.views[WORD_VIEW].contexts:
+                raise SettingsError(
+                    "the model to start from was not trained on pairs of two vocabularies: leave it out"
+                )
             check_pair_settings(resolved, pair_options)
         return cls(
             settings=resolved,

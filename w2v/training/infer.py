@@ -24,6 +24,7 @@ from w2v.system.threads import map_in_order, processors
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import UTF_8
+from w2v.text.labels import OWN_PREFIX
 from w2v.text.lines import read_lines
 
 Rows = NDArray[np.int32]
@@ -94,6 +95,8 @@ class Inference:
         Raises:
             SettingsError: A value is impossible.
         """
+        if isinstance(epochs, str):
+            raise SettingsError(f"epochs {epochs[:60]!r}: a new text needs a whole number, from 1 to 1,000,000")
         changed: dict[str, Any] = {} if alpha is None else {"alpha": alpha, "min_alpha": None}
         changed |= {} if epochs is None else {"epochs": epochs}
         settings = replace(self._plan.settings, **changed)
@@ -120,6 +123,8 @@ class Inference:
         rest: Rows = np.empty(0, np.int32)
         documents: list[Rows]
         for text, bytes_done in read_lines(texts, self._text, column, encoding, self._errors, action="gave zeros to"):
+            if isinstance(text, bytes):
+                text = text.replace(OWN_PREFIX.encode(), b" ")  # as in training; see `words_of`
             rows = np.append(rest, self._lookup.find(text)[0])  # -1 at the end of a line; V + k is the unknown word k
             *documents, rest = np.split(rows, np.flatnonzero(rows < 0) + 1)
             batches = (documents[first : first + TEXTS_AT_ONCE] for first in range(0, len(documents), TEXTS_AT_ONCE))

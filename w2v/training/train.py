@@ -175,7 +175,7 @@ def open_training(
         checkpoint: The folder for checkpoints.
         replace_checkpoints: Whether checkpoints of another run may be removed.
         check_items: A function that raises W2VError if an output cannot store the items of a vocabulary. For pairs, it
-            gets the vocabularies of inputs and contexts.
+            gets the vocabularies of inputs and contexts, and for documents also `tags`.
         held_out: Texts that score a classifier after each epoch; see `train_classifier`.
         ranks: The ranks that train; by default, only this process.
         progress: See `train`.
@@ -313,8 +313,8 @@ def start_runs(
             else:
                 assert not isinstance(view, Classifier)
                 initial = initialise(view_config, text, view, vocabulary, checkpoint)
-            if check_items and not text.types.is_text:
-                check_items(*((pairs.inputs, pairs.contexts) if pairs else (initial.vocabulary,)))
+            if check_items and (initial.tags or not text.types.is_text):
+                check_items(*((pairs.inputs, pairs.contexts) if pairs else (initial.vocabulary,)), tags=initial.tags)
             if not runs and config.freeze == "outputs" and isinstance(view, View) and name not in resume_from:
                 found = f"{len(initial.vocabulary):,} of {len(view.vocabulary):,} words of the model occur in the text"
                 least = pluralise(settings_of_view.min_count, "time")

@@ -282,6 +282,14 @@ def test_mistakes_are_refused_in_one_line(error: type[Exception], message: str, 
     assert "\n" not in str(raised.value)
 
 
+def test_models_of_concatenated_vectors_are_refused_when_they_are_read(model: Doc2Vec, tmp_path: Path) -> None:
+    ours = copy.deepcopy(model)
+    ours.dm_concat = 1
+    ours.save(tmp_path / "model")
+    with pytest.raises(NotImplementedError, match=r"dm_concat=1: .*use dm_mean=1"):
+        Doc2Vec.load(tmp_path / "model")
+
+
 def test_missing_counts_and_replaced_tags_without_vectors_are_refused(model: Doc2Vec) -> None:
     ours = copy.deepcopy(model)
     del ours.wv.expandos["count"]

@@ -37,6 +37,7 @@ from w2v.system.shell import join_command
 from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelOptions
 from w2v.text.vocabulary import Vocabulary
+from w2v.text.words import Words
 from w2v.training import tune as tuning
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import OneProcess, join_ranks
@@ -218,7 +219,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
     w2v train texts.csv --column text --documents dbow --tags id -o texts.safetensors
     w2v train --graph edges.tsv -p 0.5 -q 2 -o nodes.safetensors
     w2v train corpus.txt --vector-size 300 --dry-run
-    w2v train --pairs plays.csv --edges user,song,plays -o users.safetensors --contexts songs.vec
+    w2v train --pairs plays.csv --edges user,song,plays -o users.safetensors --contexts songs.safetensors
     w2v train corpus.txt --checkpoint states --checkpoint-every 5m
     w2v train corpus.txt --resume states -o model.bin
     w2v train --config run.toml --epochs 10
@@ -243,7 +244,7 @@ def train(dry_run: bool, verbose: bool, progress: Report, **given: Any) -> Resul
 
     def print_text(_: object) -> None:
         (print_values if verbose else print_training)(metrics | {"settings": model.settings.in_effect()})
-        _warn_of_lost_parts(output, model)
+        _warn_of_lost_parts(command.outputs, model)
         if output == OUTPUT:
             say(
                 f"{OUTPUT} has only words and vectors; -o {OUTPUT.with_suffix('.safetensors')} {SAFETENSORS_ALSO_KEEPS}"
@@ -309,17 +310,26 @@ def run_training(given: Mapping[str, Any], progress: Report) -> tuple[Command, A
     )
 
 
-def _check_items(files: Mapping[str, Path], vocabulary: Vocabulary, contexts: Vocabulary | None = None) -> None:
-    """Raise W2VError before training if an output cannot store the white space in an item or a context."""
+def _check_items(
+    files: Mapping[str, Path], vocabulary: Vocabulary, contexts: Vocabulary | None = None, tags: Words | None = None
+) -> None:
+    """Raise W2VError before training if an output cannot store the white space in an item, a context or a tag."""
     registry.check_words(files["output"], vocabulary.words)
     if "contexts" in files and contexts:
         registry.check_words(files["contexts"], contexts.words)
+    if "save_documents" in files and tags:
+        registry.check_words(files["save_documents"], tags)
     if "save_vocab" in files:
         vocabulary.check_separable(files["save_vocab"])
 
 
-def _warn_of_lost_parts(output: Path, model: Model) -> None:
+def _warn_of_lost_parts(files: Mapping[str, Path], model: Model) -> None:
+    output = files["output"]
     lost, has_two_views = registry.lost_parts(output, model.to_vector_file()), len(model.views) > 1
+    if "documents" in lost and "save_documents" not in files:
+        say(f"{output} has no documents: write .safetensors to keep them, or their vectors with --save-documents FILE")
+    if "labels" in lost and "contexts" not in files and not model.settings.loss_class.no_word_outputs:
+        say(f"{output} has no contexts: write .safetensors to keep them, or their vectors with --contexts FILE")
     if has_two_views and "ngrams" not in lost and lost:
         size = pluralise(model.views["subwords"].settings.vector_size, "value")
         say(f"{output} has only the view of subwords, of {size}: write .safetensors for both views")
@@ -458,7 +468,7 @@ def tune(
 
     def print_text(_: object) -> None:
         print_values(metrics)
-        _warn_of_lost_parts(output, model)
+        _warn_of_lost_parts({"output": output}, model)
 
     return metrics, print_text
 

@@ -18,7 +18,7 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import INTEGERS, KEY_TYPES, KeyedVectors
 from w2v.gensim.models.word2vec import CORPUSFILE_VERSION as CORPUSFILE_VERSION
 from w2v.gensim.models.word2vec import FAST_VERSION as FAST_VERSION
-from w2v.gensim.models.word2vec import Word2Vec
+from w2v.gensim.models.word2vec import Word2Vec, refuse_concatenation
 from w2v.gensim.sentences import BrownCorpus, LineSentence, NumberedSentences, files_of
 from w2v.system.files import PathLike
 from w2v.text.corpus import Corpus
@@ -136,10 +136,7 @@ class Doc2Vec(Word2Vec):
             dv: The vectors of tags to start from.
             options: Further arguments of Word2Vec.
         """
-        if dm_concat:
-            raise NotImplementedError(
-                f"dm_concat={dm_concat}: w2v does not concatenate the vectors of a window: use dm_mean=1, or gensim"
-            )
+        refuse_concatenation(dm_concat)
         self.dbow_words, self.dm_concat, self.dm_tag_count = int(dbow_words), int(dm_concat), int(dm_tag_count)
         self.dv = KeyedVectors(int(vector_size), mapfile_path=dv_mapfile) if dv is None else dv
         options |= {} if dm_mean is None else {"cbow_mean": dm_mean}

@@ -858,6 +858,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
 
         Raises:
             AttributeError: The file holds only vectors.
+            NotImplementedError: The file holds a Doc2Vec with dm_concat.
             W2VError: The file is damaged.
         """
         log.info("loading %s object from %s", cls.__name__, fname)
@@ -873,6 +874,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         if not stored or stored.kind not in MODEL_CLASSES:
             raise AttributeError(f"{path} is not a Word2Vec model: it holds only vectors; use KeyedVectors.load")
         settings = dict(stored.attributes)
+        refuse_concatenation(settings.get("dm_concat", 0))
         for name, value in settings.items():
             if isinstance(value, bool) and ATTRIBUTE_TYPES.get(name) is not bool:  # gensim 3 saves some numbers as True
                 settings[name] = int(value)
@@ -895,6 +897,14 @@ class Word2Vec(HasVectors, utils.SaveLoad):
 
 
 KeyedVectors._classes["Word2Vec"] = Word2Vec
+
+
+def refuse_concatenation(dm_concat: object) -> None:
+    """Raise NotImplementedError if a Doc2Vec concatenates the vectors of a window."""
+    if dm_concat:
+        raise NotImplementedError(
+            f"dm_concat={dm_concat}: w2v does not concatenate the vectors of a window: use dm_mean=1, or gensim"
+        )
 
 
 def _tags_from_file(path: PathLike, content: VectorFile, vector_size: int) -> KeyedVectors:
