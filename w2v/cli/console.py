@@ -58,7 +58,7 @@ class Program(click.Command):
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         global _silent
-        arguments = options.get("args") or sys.argv[1:]
+        arguments = options.get("args") or (args[0] if args else sys.argv[1:])
         log = logging.getLogger("w2v")
         handler = _LogHandler()
         log.addHandler(handler)

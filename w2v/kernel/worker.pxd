@@ -274,8 +274,8 @@ cdef inline uint64_t draw(Worker *worker) noexcept nogil:
 cdef inline void set_inputs(Worker *worker, Window *w, int64_t window_size) noexcept nogil:
     """Set the input rows of the context words and the tags.
 
-    The first two loops run as often as for the largest window, because the processor can predict a constant number. The rows
-    that the first loop reads beyond the centre word are overwritten; those beyond the window are not used.
+    The first two loops run as often as for the largest window, because the processor can predict a constant number. The
+    rows that the first loop reads beyond the centre word are overwritten; those beyond the window are not used.
     """
     cdef int64_t k, before = w.centre_index - w.left
     for k in range(window_size):
