@@ -157,6 +157,12 @@ def test_a_column_of_numbers_with_another_name_is_named(tmp_path: Path, caplog: 
     assert rows(read(tmp_path / "edges", text, edges="Source,Target,Capacity"))["c"] == {"b": 3}
 
 
+def test_a_header_with_fewer_fields_than_the_edges_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "edges").write_text("a b\n3 3 25\n3 3 7\n")
+    with pytest.raises(W2VError, match="line 2: '3 3 25' has 3 fields, and the first line has 2"):
+        read_graph(Corpus(tmp_path / "edges"))
+
+
 def test_white_space_at_the_end_of_a_line_is_not_a_field(tmp_path: Path) -> None:
     assert rows(read(tmp_path / "edges", "a\tb\t\nb\tc\t \r\n", directed=True)) == {
         "a": {"b": 1},

@@ -341,8 +341,10 @@ class _Reader:
         """Log that edges have weights, or perhaps weights in a column of another name, which are not used."""
         numeric = [
             number
-            for number, column in enumerate(zip(*rows[is_header:], strict=False))
-            if number not in (first, second) and rows[0][number].lower() != "id" and all(map(NUMBER.fullmatch, column))
+            for number, (name_or_value, *rest) in enumerate(zip(*rows, strict=False))
+            if number not in (first, second)
+            and name_or_value.lower() != "id"
+            and all(map(NUMBER.fullmatch, rest if is_header else (name_or_value, *rest)))
         ]
         if self.options.edges or not numeric:
             return
