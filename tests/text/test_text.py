@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import LATIN_1, WORDS, reference_ids, text_bytes
+from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Types, last_space
 
 WHITE_SPACE = b" \t\n\v\f\r"
@@ -68,6 +69,21 @@ def test_strict_reports_the_first_malformed_byte(word: bytes) -> None:
     with pytest.raises(UnicodeDecodeError) as expected:
         word.decode()
     assert caught.value.args == (len("Größe new ".encode()) + expected.value.start, word)
+
+
+@pytest.mark.slow
+def test_words_keep_their_ids_while_another_thread_adds_words() -> None:
+    """A thread once found another word in a slot that was empty when it looked first, once in a million words."""
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        numbers = random.permutation(400_000)[:200_000]
+        blocks = [" ".join(map(str, numbers[start : start + 20_000])) for start in range(0, 200_000, 5_000)]
+        types = Types()
+        scans = map_in_order(types.scan, [f"{block}\n".encode() + PADDING for block in blocks], 2)
+        ids = np.concatenate([types.merge(scan) for scan in scans])
+        known = strings(types)
+        found = b" ".join(known[word - FIRST_TYPE] for word in ids.tolist() if word >= FIRST_TYPE)
+        assert found == " ".join(blocks).encode()
 
 
 @pytest.mark.slow

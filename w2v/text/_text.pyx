@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from w2v.text.hash_table cimport (
-    MAX_TAG, HashTable, Slot, copy_slots, fill_slot, find_slot, hash_of, hash_seed, read_value, slot_number, slot_value,
+    MAX_TAG, HashTable, Slot, copy_slots, fill_slot, find_value, hash_of, hash_seed, slot_number, slot_value,
 )
 
 import secrets
@@ -81,11 +81,11 @@ cdef class WordTable:
 
     cdef inline uint32_t find(self, const Token *token) noexcept nogil:
         """Return the id of the word, or 0 if it is not in the table."""
-        cdef const Slot *slot = find_slot(&self.table, token.hash, token.key, token.word.length & MAX_TAG)
-        cdef uint32_t id = <uint32_t> slot_number(read_value(slot))
+        cdef uint64_t at = token.hash, tag = token.word.length & MAX_TAG
+        cdef uint32_t id = <uint32_t> slot_number(find_value(&self.table, &at, token.key, tag))
         while id and token.word.length > 8 and not self.is_word(id, token.word):  # another word has the same key
-            slot = find_slot(&self.table, slot - self.table.slots + 1, token.key, token.word.length & MAX_TAG)
-            id = <uint32_t> slot_number(read_value(slot))
+            at += 1
+            id = <uint32_t> slot_number(find_value(&self.table, &at, token.key, tag))
         return id
 
     cdef inline bint is_word(self, uint32_t id, Word word) noexcept nogil:

@@ -37,17 +37,26 @@ static inline uint64_t hash_of(uint64_t key, uint64_t tag)
 static inline uint64_t slot_tag(uint64_t value) { return value >> NUMBER_BITS; }
 static inline uint64_t slot_number(uint64_t value) { return value & MAX_NUMBER; }
 static inline uint64_t slot_value(uint64_t tag, uint64_t number) { return tag << NUMBER_BITS | number; }
-static inline uint64_t read_value(const Slot *slot) { return __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE); }
 
-/* Return the first slot from position `at` on that contains the key and the tag, or is empty. */
+/* Return the value of the first slot from position `*at` on that contains the key and the tag, or 0 if an empty slot
+   comes first. `*at` becomes its position. The value is read once: another thread may fill the empty slot with another
+   key at any time. */
+static inline uint64_t find_value(const HashTable *table, uint64_t *at, uint64_t key, uint64_t tag)
+{
+    for (;; ++*at) {
+        const Slot *slot = &table->slots[*at & table->mask];
+        uint64_t value = __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE);
+        if (value == 0 || (slot->key == key && slot_tag(value) == tag))
+            return value;
+    }
+}
+
+/* Return the first slot from position `at` on that contains the key and the tag, or is empty. No other thread may add
+   entries meanwhile. */
 static inline Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
 {
-    for (;; at++) {
-        Slot *slot = &table->slots[at & table->mask];
-        uint64_t value = read_value(slot);
-        if (value == 0 || (slot->key == key && slot_tag(value) == tag))
-            return slot;
-    }
+    find_value(table, &at, key, tag);
+    return &table->slots[at & table->mask];
 }
 
 /* Fill an empty slot. */

@@ -15,7 +15,7 @@ cdef extern from "hash_table.h" nogil:
     uint64_t slot_tag(uint64_t value)
     uint64_t slot_number(uint64_t value)
     uint64_t slot_value(uint64_t tag, uint64_t number)
-    uint64_t read_value(const Slot *slot)
+    uint64_t find_value(const HashTable *table, uint64_t *at, uint64_t key, uint64_t tag)
     Slot *find_slot(const HashTable *table, uint64_t at, uint64_t key, uint64_t tag)
     void fill_slot(Slot *slot, uint64_t key, uint64_t value)
     void copy_slots(const HashTable *from_, const HashTable *to)

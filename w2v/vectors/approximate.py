@@ -16,6 +16,7 @@ from w2v.vectors.cosines import Floats
 from w2v.vectors.neighbours import nearest_rows
 
 RECALL_SAMPLE = 100  # rows used to measure the recall
+FIRST_ROWS = 1000  # added by one thread: threads that add the first rows at once leave some that no search finds
 RECALL_TOPN = 10  # neighbours of each of these rows
 
 
@@ -36,10 +37,13 @@ class ApproximateIndex:
         meter = Meter(progress, "index")
 
         def report(done: int, total: int) -> bool:  # usearch inspects these annotations: they must not be strings
-            meter(done, total)
+            meter(len(vectors) - total + done, len(vectors))
             return True  # continue
 
-        self._index.add(np.arange(len(vectors)), vectors, progress=report)
+        rows = np.arange(len(vectors))
+        self._index.add(rows[:FIRST_ROWS], vectors[:FIRST_ROWS], threads=1)
+        self._index.add(rows[FIRST_ROWS:], vectors[FIRST_ROWS:], progress=report)
+        meter(len(vectors), len(vectors))
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
