@@ -917,7 +917,7 @@ cdef class Kernel:
             for j in range(label, label + labels):
                 w.target[step_column(self.labels[j])] = 1 - self.low_target
         self.prefetch_example(w)
-        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.zero_row  # there is no next word to prefetch
+        w.outputs[(w.output_sets - 1) * self.max_rows + w.m] = worker.zero_row  # where a window has its next word
         return 1 if self.cbow else w.n
 
     cdef inline void prefetch_example(self, const Window *w) noexcept nogil:

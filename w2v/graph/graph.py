@@ -84,7 +84,7 @@ class Graph:
             The rest of the graph, and the nodes of the held-out edges, int64 (n, 2).
 
         Raises:
-            W2VError: So many edges cannot be taken.
+            W2VError: The rest of the graph would have too few edges.
         """
         from scipy import sparse
 
