@@ -96,7 +96,7 @@ def _read_mtx(scipy_io: Any, content: bytes) -> Any:
     """Return the matrix of a Matrix Market file, which may be dense."""
     from scipy.sparse import coo_array
 
-    return coo_array(scipy_io.mmread(BytesIO(content)))
+    return coo_array(scipy_io.mmread(BytesIO(content), spmatrix=False))
 
 
 def _read_mat(scipy_io: Any, content: bytes, bipartite: bool) -> Any:
