@@ -684,7 +684,7 @@ CALLS = [
 TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
-    *("train --tags", "train --save-documents"),  # tests/training/test_documents.py
+    *("train --tags", "train --save-documents", "query --documents"),  # tests/training/test_documents.py
     *("train --pairs", "train --contexts"),  # tests/training/test_pairs.py
     *("train --resume", "tune --resume", "train --verbose", "train --dry-run"),
     *(

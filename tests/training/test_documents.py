@@ -279,3 +279,17 @@ def test_damaged_documents_are_refused(files: dict[str, Path], tmp_path: Path) -
     native.write_native(path, {name: tensors[name] for name in tensors if name != "documents"}, metadata)
     with pytest.raises(w2v.W2VError, match="damaged: its documents do not fit its settings"):
         w2v.Model.load(path)
+
+
+def test_query_finds_documents_by_tag_and_by_text(models: dict[str, w2v.Model], files: dict[str, Path]) -> None:
+    model, query = models["dm"], ["query", files["dm"], "--documents", "--topn", "3", "--json"]
+    nearest = [
+        {"document": tag, "score": pytest.approx(score)} for tag, score in model.documents.most_similar(7, topn=3)
+    ]
+    assert run_json(*query, "7") == {"query": "7", "is_tag": True, "found": nearest}
+    found = model.documents.most_similar(model.infer([TEXT[4]])[0], topn=3)
+    by_text = run(*query[:-1], *TEXT[4].split())
+    assert [line.split()[0] for line in by_text.stdout.splitlines()[1:]] == [str(tag) for tag, _ in found]
+    assert by_text.stderr == f"w2v: no document has the tag {TEXT[4][:60]!r}, so it is a text\n"
+    assert "holds no word that the model knows" in run(*query[:-1], "unknown", code=1).stderr
+    assert "--documents takes no --vector" in run(*query, "7", "--vector", code=2).stderr

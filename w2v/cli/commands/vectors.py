@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,8 +23,10 @@ from w2v.cli.printing import (
     print_analogies,
     print_conversion,
     print_json,
+    print_line,
     print_neighbours,
     print_recommendations,
+    print_table,
     print_word_pairs,
 )
 from w2v.errors import W2VError
@@ -137,6 +140,12 @@ class QueryCommand(options.ShortHelp):
 @click.option("--topn", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results.")
 @options.number_option("--restrict-vocab", help="Search only the N most frequent words.  [default: all]")
 @click.option("--vector", is_flag=True, help="Also show the vectors of WORDS.")
+@click.option(
+    "--documents",
+    is_flag=True,
+    help="Show the documents of w2v train --documents that are nearest to WORDS: to their tag or, if no document has "
+    "it, to their text.",
+)
 @options.METHOD
 @options.ERRORS
 @options.JSON
@@ -147,6 +156,7 @@ def query(
     topn: int,
     restrict_vocab: int | None,
     vector: bool,
+    documents: bool,
     method: Method,
     as_json: bool,
 ) -> None:
@@ -163,9 +173,16 @@ def query(
     w2v query model.safetensors france --restrict-vocab 20000 --vector
     w2v query model.bin --json < words.txt
     w2v query model.bin -- --word-with-hyphens
+    w2v query documents.safetensors --documents a text of several words
     """
     if words and not model.exists() and Path(words[-1]).is_file():
         raise click.UsageError(f"the model comes first: w2v query {words[-1]} {model}")
+    if documents:
+        if vector or restrict_vocab or method != "add":
+            raise click.UsageError("--documents takes no --vector, --restrict-vocab and --method")
+        trained = Model.load(model)
+        _answer(words, trained.documents, partial(_show_documents, trained, topn, as_json), as_json)
+        return
     vectors = load(model, errors=errors)
 
     def answer(words: Sequence[str]) -> None:
@@ -186,6 +203,31 @@ def query(
         else:
             print_neighbours(parsed.formula, found, word_vectors)
 
+    _answer(words, vectors, answer, as_json)
+
+
+def _show_documents(model: Model, topn: int, as_json: bool, words: Sequence[str]) -> None:
+    """Show the documents nearest to a tag or, if there is no such tag, to a text."""
+    query = " ".join(words).strip()
+    vector: Any = query
+    if not (is_tag := model.documents.is_known(query)):
+        vector = model.infer([query])[0]
+        if not vector.any():
+            raise W2VError(f"{query[:60]!r} is no tag of a document, and holds no word that the model knows")
+        say(f"no document has the tag {query[:60]!r}, so it is a text")
+    found = model.documents.most_similar(vector, topn=topn)
+    if as_json:
+        shown = [{"document": tag, "score": score} for tag, score in found]
+        print_json({"query": query, "is_tag": is_tag, "found": shown})
+    else:
+        print_line(f"cos(x, the {'document' if is_tag else 'text'} {query[:60]})")
+        print_table([(tag, f"{score:.4f}") for tag, score in found])
+
+
+def _answer(
+    words: Sequence[str], vectors: KeyedVectors, answer: Callable[[Sequence[str]], None], as_json: bool
+) -> None:
+    """Answer the query of the arguments or, without one, those that are typed or piped, one per line."""
     if words:
         answer(words)
         return
