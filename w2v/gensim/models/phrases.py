@@ -12,9 +12,6 @@ from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator,
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
-
 from w2v.errors import W2VError, one_line
 from w2v.formats import pickles
 from w2v.formats.pickles import PickledObject
@@ -28,7 +25,6 @@ log = logging.getLogger("gensim.models.phrases")
 
 NEGATIVE_INFINITY = -math.inf  # the score of words that are not a phrase
 
-Counts = NDArray[np.float64]  # (n,)
 Scorer = Callable[..., float]
 ScoredToken = tuple[str, float | None]  # a token, and its score if it is a phrase
 
@@ -57,16 +53,6 @@ class _Scorer:
             return NEGATIVE_INFINITY
         scorer = core.SCORERS[self.name]
         return float(scorer(worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count))
-
-    def scores(self, first: Counts, last: Counts, both: Counts, *numbers: float) -> NDArray[np.float64]:
-        """Return the scores of n phrases from their counts, as calls for each of them do: float64 (n,)."""
-        _, min_count, words = numbers
-        defined = (first > 0) & (last > 0)
-        if self.name == "npmi":
-            defined &= (both > 0) & (both >= min_count) & (both < words)
-        with np.errstate(all="ignore"):
-            scores: NDArray[np.float64] = core.SCORERS[self.name](first, last, both, *numbers)
-        return np.where(defined, scores, NEGATIVE_INFINITY)
 
 
 DEFAULT_SCORER = core.SCORERS["default"]
@@ -320,23 +306,14 @@ class Phrases(PhrasesTransformation):
 
     def export_phrases(self) -> dict[str, float]:
         """Return all counted phrases with a score above the threshold, and their scores."""
-        count_of, scoring = self.vocab.get, self.scoring
-        phrases: list[str] = []
-        counts: list[list[int]] = [[], [], []]  # of the first and the last words, and of the phrases
+        count_of, found = self.vocab.get, dict[str, float]()
         for token, count in self.vocab.items():
             first, delimiter, rest = token.partition(self.delimiter)
             if delimiter:
-                phrases.append(token)
-                counts[0].append(count_of(first, 0))
-                counts[1].append(count_of(rest.rpartition(delimiter)[2], 0))
-                counts[2].append(count)
-        if isinstance(scoring, _Scorer):
-            numbers = len(self.vocab), self.min_count, self.corpus_word_count
-            first_counts, last_counts, both = (np.array(each, np.float64) for each in counts)
-            scores = scoring.scores(first_counts, last_counts, both, *numbers).tolist()
-        else:
-            scores = list(map(self._score, *counts))
-        return {phrase: score for phrase, score in zip(phrases, scores, strict=True) if score > self.threshold}
+                score = self._score(count_of(first, 0), count_of(rest.rpartition(delimiter)[2], 0), count)
+                if score > self.threshold:
+                    found[token] = score
+        return found
 
     def freeze(self) -> FrozenPhrases:
         return FrozenPhrases(self)
