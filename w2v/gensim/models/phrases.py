@@ -8,7 +8,7 @@ import logging
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict
 
@@ -375,13 +375,13 @@ def _read_pickle(path: PathLike) -> dict[str, Any]:
             (connectors,) = connectors.arguments
         fields["connector_words"] = sorted(map(_text, connectors))
         if name == "Phrases":
-            fields["vocab"] = {_text(token): count for token, count in _items(saved.get("vocab"))}
+            fields["vocab"] = {_text(token): count for token, count in saved["vocab"].items()}
         else:
             fields["phrasegrams"] = {
                 _phrase(words, fields["delimiter"]): score[-1] if isinstance(score, tuple) else score
-                for words, score in _items(saved.get("phrasegrams"))
+                for words, score in saved["phrasegrams"].items()
             }
-    except (TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise W2VError(f"{path}: damaged: its phrases are not words and numbers") from error
     return fields
 
@@ -392,12 +392,6 @@ def _scorer_name(scoring: Any) -> str:
         module, _, function = scoring.name.rpartition(".")
         return PICKLED_SCORERS.get(function, function) if module == "gensim.models.phrases" else f"{module}:{function}"
     return "default" if scoring is None else str(scoring)[:60]
-
-
-def _items(items: Any) -> ItemsView[Any, Any]:
-    if not isinstance(items, dict):
-        raise TypeError("not a dictionary")
-    return items.items()
 
 
 def _phrase(words: Any, delimiter: str) -> str:
