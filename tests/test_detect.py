@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -179,13 +178,6 @@ def test_kinds_are_recognised_by_the_lines(content: str, kind: str, kind_of_long
     assert detect.kind_of(content.encode() + b"a b trunc") == kind  # the last line of the head may be truncated
 
 
-def test_short_files_of_another_kind_are_refused(tmp_path: Path) -> None:
-    for content, description in ("a 3\n", "words and their counts"), ("a 0.5 1\n", "a model"):
-        (tmp_path / "file").write_text(content)
-        with pytest.raises(W2VError, match=f"file: {description}, not scored word pairs: give"):
-            w2v.word_pairs(VECTORS, tmp_path / "file")
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -210,16 +202,3 @@ def test_headers_with_a_wrong_number_of_values_are_refused() -> None:
     for header in b"0 4\n", b"4 0\n":
         with pytest.raises(W2VError, match=r"^file: no vectors: its header says "):
             detect.recognise_layout("file", header + b"a 1 2 3 4\n")
-
-
-@pytest.mark.parametrize(
-    ("kind", "columns", "rows", "size"),
-    [
-        ("binary", 2, 1, 1 + 8),  # a word of no letters, a space, and two numbers of four bytes
-        ("binary", 2, 2, 2 * (1 + 8)),
-        ("text", 2, 1, len(" 1 2")),
-        ("text", 2, 2, len(" 1 2\n 1 2")),
-    ],
-)
-def test_smallest_size_of_a_file(kind: Any, columns: int, rows: int, size: int) -> None:
-    assert detect.Layout(kind, rows, columns, 0).min_bytes(rows) == size

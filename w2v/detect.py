@@ -15,20 +15,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from w2v.errors import W2VError, pluralise
-from w2v.system.files import (
-    BYTE_ORDER_MARK,
-    DOCUMENT,
-    HDF5,
-    IDS_SIGNATURE,
-    NUMPY,
-    PICKLE,
-    UTF_16,
-    ZIP,
-    PathLike,
-    check_unchanged,
-    text_start,
-    translate_os_errors,
-)
+from w2v.system import files
+from w2v.system.files import PathLike, check_unchanged, text_start, translate_os_errors
 
 HEAD_BYTES = 1 << 20  # bytes to inspect at the start of a file
 MIN_TEXT_BYTES = 64  # at least this many bytes at the start of vectors look like text only if they are text
@@ -114,7 +102,7 @@ def kind_of(head: bytes, min_lines: int = 1) -> str:
     A word list must have at least `min_lines` lines to be recognised. Where a text is expected, give a higher number:
     a short text can look like a word list.
     """
-    head = head.removeprefix(BYTE_ORDER_MARK)
+    head = head.removeprefix(files.BYTE_ORDER_MARK)
     header = _HEADER.match(head)
     if is_native(head) or _NOT_TEXT.search(head):
         return "model" if header or is_native(head) else ""
@@ -191,15 +179,7 @@ class PairLayout(NamedTuple):
 
     def is_header(self, fields: list[str]) -> bool:
         """Return whether the fields of the first line are column names, with text instead of a score."""
-        if len(fields) <= self.score:
-            return False
-        if _DECIMAL_COMMA.fullmatch(fields[self.score]):
-            return False
-        try:
-            float(fields[self.score])  # NaN and infinity are not scores, but not column names either
-        except ValueError:
-            return True
-        return False
+        return len(fields) > self.score and _number(fields[self.score]) is None
 
 
 def pair_layout(lines: Sequence[str]) -> PairLayout | None:
@@ -257,11 +237,18 @@ def _is_number(field: str | bytes) -> bool:
     return False
 
 
+def _number(field: str) -> float | None:
+    """Return the number in a field, with a decimal point or a decimal comma. It may be NaN or infinite."""
+    comma = _DECIMAL_COMMA.fullmatch(field)
+    with suppress(ValueError):
+        return float(f"{comma[1]}.{comma[2]}" if comma else field)
+    return None
+
+
 def _score(field: str) -> float | None:
-    """Return the number in a field, with a decimal point or a decimal comma; None if it is not a finite number."""
-    if comma := _DECIMAL_COMMA.fullmatch(field):
-        return float(f"{comma[1]}.{comma[2]}")
-    return float(field) if _is_number(field) else None
+    """Return the finite number in a field, or None."""
+    number = _number(field)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def is_native(head: bytes) -> bool:
@@ -274,7 +261,7 @@ def is_id_file(path: PathLike) -> bool:
     with suppress(OSError, ValueError), Path(path).open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 32))
-        return IDS_SIGNATURE in file.read(32)  # limited, because a device such as /dev/zero never ends
+        return files.IDS_SIGNATURE in file.read(32)  # limited, because a device such as /dev/zero never ends
     return False
 
 
@@ -338,7 +325,7 @@ def recognise_layout(path: PathLike, head: bytes) -> Layout:
     Raises:
         W2VError: If it is not a word2vec file, or has no vectors or a wrong header.
     """
-    mark = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
+    mark = len(files.BYTE_ORDER_MARK) if head.startswith(files.BYTE_ORDER_MARK) else 0
     header = _HEADER.match(head, mark)
     start = header.end() if header else mark
     *lines, last = head[start:].split(b"\n", HEAD_LINES)
@@ -414,16 +401,16 @@ def _count_numbers(line: bytes) -> int:
 
 # -- files of other tools -----------------------------------------------------------------------
 
-_NPZ = re.compile(ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
+_NPZ = re.compile(files.ZIP + rb".{26}[\w./-]{1,200}\.npy", re.DOTALL)
 _SAVE_VECTORS_CODE = "w2v.KeyedVectors(words, vectors).save('vectors.bin')"
 _OTHER_TOOLS = {  # signature: description of the file, and how to convert it; {path} is the quoted path
-    NUMPY: "a NumPy array has no words: write them, one per line, to NAME.words.txt next to NAME.npy",
-    HDF5: f"an HDF5 file: read its words and vectors, for instance by h5py, and use {_SAVE_VECTORS_CODE}",
-    PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with the tool "
-    f"that wrote it, and use {_SAVE_VECTORS_CODE}",
-    DOCUMENT: "an office document, without vectors",
-    ZIP: "a zip archive: unpack it and give the vector file in it",
-    UTF_16: "UTF-16 or UTF-32 text: convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {path} > vectors.txt",
+    files.NUMPY: "a NumPy array has no words: write them, one per line, to NAME.words.txt next to NAME.npy",
+    files.HDF5: f"an HDF5 file: read its words and vectors, for instance by h5py, and use {_SAVE_VECTORS_CODE}",
+    files.PICKLE: "a Python pickle, which can run any code when it is loaded, so w2v does not read it: load it with "
+    f"the tool that wrote it, and use {_SAVE_VECTORS_CODE}",
+    files.DOCUMENT: "an office document, without vectors",
+    files.ZIP: "a zip archive: unpack it and give the vector file in it",
+    files.UTF_16: "UTF-16 or UTF-32 text: convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {path} > vectors.txt",
 }
 
 

@@ -1,6 +1,5 @@
 """Parquet and Arrow: pyarrow and pandas read the tables of w2v, and w2v reads the tables of other tools."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,20 +134,6 @@ def test_missing_counts_are_0(tmp_path: Path, extension: str) -> None:
     found = w2v.load(tmp_path / f"m.{extension}").counts
     assert found is not None
     assert found.tolist() == [7, 0]
-
-
-def test_buffers_of_odd_sizes_do_not_crash(tmp_path: Path) -> None:
-    """The size of a buffer is not a multiple of the size of its values."""
-    path = tmp_path / "m.arrow"
-    table = pa.table({"word": ["a", "b"], "vector": LISTS, "count": pa.array([2, 1])})
-    feather.write_feather(table, str(path), compression="uncompressed")
-    data, size = path.read_bytes(), (16).to_bytes(8, "little")  # the buffers of vectors and counts have 16 bytes
-    offsets = [offset for offset in range(len(data) - 16) if data[offset : offset + 8] == size]
-    assert len(offsets) >= 2
-    for offset in offsets:
-        path.write_bytes(data[:offset] + (17).to_bytes(8, "little") + data[offset + 8 :])
-        with suppress(w2v.W2VError):
-            np.testing.assert_array_equal(w2v.load(path).vectors, [[1, 2], [3, 4]])
 
 
 def test_arrow_words_with_falling_offsets_are_refused(tmp_path: Path) -> None:

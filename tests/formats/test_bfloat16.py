@@ -9,7 +9,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-import safetensors
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -137,16 +136,6 @@ def test_any_bits_are_read_back(tmp_path_factory: pytest.TempPathFactory, matrix
         np.testing.assert_array_equal(found["half"].view(np.uint16), matrix.view(np.uint16))
         np.testing.assert_array_equal(found["bits"], matrix.view(np.uint16))
         assert found["half"].flags.aligned
-
-
-def test_the_safetensors_package_reads_bfloat16(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
-    half = bf16_and_float32[0]
-    half.save(tmp_path / "half.safetensors")
-    theirs = dict(safetensors.deserialize((tmp_path / "half.safetensors").read_bytes()))
-    for name, array in (("vectors", half.vectors), ("outputs", half.views["words"].outputs)):
-        assert theirs[name]["dtype"] == "BF16"
-        assert theirs[name]["shape"] == list(array.shape)
-        assert bytes(theirs[name]["data"]) == array.tobytes()
 
 
 @pytest.mark.parametrize("mmap", [False, True])

@@ -40,13 +40,6 @@ def test_a_header_is_read_back_as_written(tmp_path: Path, header: ModelHeader) -
         assert w2v.load(tmp_path / "m.safetensors", mmap).header == header
 
 
-def test_an_empty_header_has_no_strings() -> None:
-    assert ModelHeader().to_strings("file") == {}
-    assert ModelHeader().non_empty_fields == []
-    assert ModelHeader().phrase_delimiter is None
-    assert FULL_HEADER.phrase_delimiter == "_"
-
-
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.safetensors")), ids=lambda path: path.stem)
 def test_headers_of_samples_are_rewritten_unchanged(path: Path) -> None:
     _, strings = native.read_native(path)

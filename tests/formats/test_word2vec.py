@@ -96,12 +96,6 @@ def test_the_size_of_blocks_does_not_matter(
     assert_same_content(read(tmp_path / f"v.{extension}"), written)
 
 
-@pytest.mark.parametrize("name", ["v", "v.model", "v.bin.zip", "v.safetensors.gz", "bin"])
-def test_unknown_extensions_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SettingsError, match=r"\.safetensors"):
-        write(tmp_path / name, make_content(5, 4))
-
-
 # -- files of other programs --------------------------------------------------------------------
 
 
@@ -138,12 +132,6 @@ def test_binary_files_of_other_programs_are_read(tmp_path: Path) -> None:
         path = tmp_path / "vectors"
         path.write_bytes(b"2 3\n" + data)
         assert_same_content(read(path), expected)
-
-
-def test_all_members_of_a_gzip_file_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "v.gz"
-    path.write_bytes(gzip.compress(b"2 2\na 1 2\n", mtime=0) + gzip.compress(b"b 3 4\n", mtime=0) + b"\0" * 10)
-    assert list(read(path).words) == ["a", "b"]
 
 
 # -- damaged files ------------------------------------------------------------------------------

@@ -102,15 +102,6 @@ def test_unfinished_pickles_leave_the_old_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["object"]
 
 
-def test_corpus_wrappers_match_gensim() -> None:
-    for kind in ("RepeatCorpus", "RepeatCorpusNTimes", "ClippedCorpus"):
-        for number in (0, 1, 2, 5):
-            ours, expected = (getattr(module, kind)([["a"], ["b"]], number) for module in (utils, theirs))
-            assert list(ours) == list(ours) == list(expected)
-            assert kind != "ClippedCorpus" or len(ours) == len(expected) == min(2, number)
-    assert len(utils.ClippedCorpus([1, 2])) == len(list(utils.ClippedCorpus([1, 2]))) == 2
-
-
 @pytest.mark.parametrize("extension", ["gz", "bz2", "xz", "zst"])
 def test_files_are_compressed_as_their_extension_says(tmp_path: Path, extension: str) -> None:
     sentences, pickled = tmp_path / f"sentences.txt.{extension}", tmp_path / f"object.{extension}"

@@ -66,11 +66,6 @@ def test_numbers_in_files_have_64_bits(kind: Any, low: int, high: int) -> None:
             decode(kind, str(number), "file")
 
 
-def test_values_without_a_json_form_are_not_written() -> None:
-    with pytest.raises(W2VError, match=r"^file: not written: "):
-        encode({"a": {1j}}, "file")
-
-
 DAMAGE = [
     *((name, wrong) for name in ("checkpoint_every", "instruction_set") for wrong in (5, None, ["1s"])),
     *((name, wrong) for name in ("done", "end", "tokens_trained") for wrong in ("1", 0.5, -1, 1 << 64, None)),

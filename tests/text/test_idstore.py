@@ -528,13 +528,6 @@ def test_each_part_has_its_own_cache(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
-def test_concat_adds_the_numbers_of_pruned_types(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(b"a a b c d\n" * 2)
-    with read_text(Corpus(tmp_path / "text")) as store:
-        parts = [TypeCounts(store.counts, store.strings, store.offsets, pruned) for pruned in (3, 4)]
-        assert functools.reduce(TypeCounts.concat, parts).pruned == 7
-
-
 def test_ids_from_elsewhere_keep_the_type_of_their_keys(tmp_path: Path) -> None:
     words = Words.of(["", "", "7", "9"])
     pieces = [(np.array([2, 3], np.uint32), 0.5), (np.array([2, 0], np.uint32), 1)]
@@ -555,9 +548,9 @@ def test_merged_types_are_numbers_if_all_parts_have_numbers(key_types: list[Any]
     for key_type in key_types:
         counts = np.array([0, 0, 0 if key_type == "empty" else 2])
         key_type = "str" if key_type == "empty" else key_type
-        parts.append(TypeCounts(counts, words.with_padding(), words.offsets, 0, key_type, noun="item"))
+        parts.append(TypeCounts(counts, words.with_padding(), words.offsets, 3, key_type, noun="item"))
     found = functools.reduce(TypeCounts.concat, parts)
-    assert (found.key_type, found.noun) == (merged, "item")
+    assert (found.key_type, found.noun, found.pruned) == (merged, "item", 6)
 
 
 def test_every_temporary_store_checks_the_disk_space(

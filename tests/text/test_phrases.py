@@ -272,14 +272,6 @@ def test_impossible_options_are_refused(given: dict[str, Any], message: str) -> 
         Phrases.find([["a", "b"]], **given)
 
 
-def test_the_default_threshold_depends_on_the_scoring() -> None:
-    assert [PhraseOptions(scoring=name).resolved_threshold for name in ("default", "word2phrase", "npmi")] == [
-        10,
-        100,
-        0.5,
-    ]
-
-
 def test_phrases_round_trip_through_a_file(tmp_path: Path) -> None:
     text = sentences()
     found = Phrases.find(text, min_count=2, threshold=0.5, passes=2, connectors={"of", "the"})
@@ -417,15 +409,6 @@ def test_queries_recognise_phrases(tmp_path: Path) -> None:
         assert run_json("query", model, "hong", "kong")["formula"] == formula
         assert run_json("query", model, "hong kong")["formula"] == formula
     assert run_json("query", tmp_path / "1.safetensors", "hong kong - w1 w2")["positive"] == ["hong_kong", "w2"]
-
-
-def test_only_scores_above_the_threshold_make_phrases() -> None:
-    text = sentences()
-    everything = Phrases.find(text, min_count=2, threshold=1e-6).passes[0]
-    scores = sorted({each.score for each in everything.values()})
-    for threshold in scores[:: len(scores) // 5]:
-        found = Phrases.find(text, min_count=2, threshold=threshold).passes[0]
-        assert found == {phrase: each for phrase, each in everything.items() if each.score > threshold}
 
 
 def test_pairs_must_occur_five_times_by_default() -> None:

@@ -15,7 +15,6 @@ import pytest
 import w2v
 from tests.helpers import QUICK, SMALL, Stop, read_text, run
 from w2v.data import make
-from w2v.gensim.models import Word2Vec
 from w2v.text import text_checks
 from w2v.text.corpus import Corpus
 from w2v.text.normalise import TextOptions
@@ -265,19 +264,6 @@ def test_warnings_point_to_the_calling_line(tmp_path: Path) -> None:
             call()
         assert {each.filename for each in caught} == {__file__}, name
         assert len(caught) == 2
-
-
-def test_a_gensim_model_logs_advice_only_once(caplog: pytest.LogCaptureFixture) -> None:
-    text = [["a", "b", "c"]] * 9
-    advice = "the text has only 27 words, which is not much to learn from: add more text"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = Word2Vec(text, min_count=1, vector_size=2, epochs=1, hs=1, sg=1)
-        model.train(text, total_examples=9, epochs=2)
-        assert [line for line in caplog.messages if "text" in line] == [advice]
-        caplog.clear()
-        Word2Vec([["1", "20", "3"]] * 9, min_count=1, vector_size=2, epochs=1)  # items
-    assert [line for line in caplog.messages if "text" in line] == []
 
 
 def test_the_command_gives_advice_once_and_none_with_quiet(tmp_path: Path) -> None:

@@ -18,16 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from w2v.errors import text_warnings_to
-from w2v.evaluation.labels import (
-    LabelScore,
-    LabelScores,
-    Predictions,
-    best_labels,
-    precision_recall_curve,
-    score_labels,
-    scores_of_labels,
-    shorten,
-)
+from w2v.evaluation import labels as scoring
 from w2v.formats import fasttext
 from w2v.formats.product_quantiser import CENTROIDS
 from w2v.formats.vector_file import VectorFile, as_floats
@@ -496,10 +487,10 @@ class _FastText:
         limits, names = _limits(k, threshold), np.array(self.labels, object)
         labels, probabilities = list[list[str]](), list[Floats]()
         for block in classifier.predictions(blocks):
-            best, values = best_labels(block.probabilities, limits["k"])
+            best, values = scoring.best_labels(block.probabilities, limits["k"])
             width, sizes = best.shape[1], np.count_nonzero(values >= limits["threshold"], axis=1)
-            labels += shorten(names[best].tolist(), width, sizes)
-            probabilities += shorten(list(values), width, sizes)
+            labels += scoring.shorten(names[best].tolist(), width, sizes)
+            probabilities += scoring.shorten(list(values), width, sizes)
         return labels, probabilities
 
     def test(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
@@ -513,21 +504,21 @@ class _FastText:
     def test_label(self, path: PathLike, k: int = 1, threshold: float = 0.0) -> dict[str, Any]:
         """Return the precision, the recall and the F1 score of each label; NaN if there is nothing to divide by."""
         scores = self._scores(path, k, threshold)
-        none = LabelScore("", None, None, None, 0, 0)
+        none = scoring.LabelScore("", None, None, None, 0, 0)
         found = scores.labels if scores else [none] * len(self.labels if self._classifier else [])
         return {
             label: {"precision": _number(one.precision), "recall": _number(one.recall), "f1score": _number(one.f1)}
             for label, one in zip(self.labels if found else [], found, strict=True)
         }
 
-    def _scores(self, path: PathLike, k: int, threshold: float) -> LabelScores | None:
+    def _scores(self, path: PathLike, k: int, threshold: float) -> scoring.LabelScores | None:
         """Return the scores of the lines of a file with words and a known label, or None if there are none."""
         blocks = self._test_predictions(path)
         if not self._classifier or not sum(len(block.probabilities) for block in blocks):
             return None
-        return score_labels(self._classifier.labels, blocks, **_limits(k, threshold))
+        return scoring.score_labels(self._classifier.labels, blocks, **_limits(k, threshold))
 
-    def _test_predictions(self, path: PathLike) -> list[Predictions]:
+    def _test_predictions(self, path: PathLike) -> list[scoring.Predictions]:
         """Return the predictions for the lines of a file with words and a known label."""
         if not Path(path).is_file():
             raise ValueError(f"{path} cannot be opened for test!")
@@ -539,7 +530,7 @@ class _FastText:
             scored = (np.diff(starts) > 0) & ~np.isnan(block.probabilities[:, 0])
             chosen = known & np.repeat(scored, np.diff(block.starts))
             starts = np.append(0, np.cumsum(np.diff(starts)[scored]))
-            blocks.append(Predictions(block.probabilities[scored], starts, block.labels[chosen]))
+            blocks.append(scoring.Predictions(block.probabilities[scored], starts, block.labels[chosen]))
         return blocks
 
     def get_meter(self, path: PathLike, k: int = -1) -> _Meter:
@@ -594,7 +585,7 @@ class _FastText:
 class _Meter:
     """The precision and recall of predictions: of a label, or of all labels together."""
 
-    def __init__(self, model: _FastText, blocks: list[Predictions], k: int) -> None:
+    def __init__(self, model: _FastText, blocks: list[scoring.Predictions], k: int) -> None:
         self._model, self._blocks, self._limits = model, blocks, _limits(k, 0.0)
 
     def _number(self, label: str | None) -> dict[str, Any]:
@@ -603,13 +594,13 @@ class _Meter:
 
     def score_vs_true(self, label: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the probability and the truth of each prediction, the lowest first; -1 for what was not predicted."""
-        scores, is_true = scores_of_labels(self._blocks, **self._number(label))
+        scores, is_true = scoring.scores_of_labels(self._blocks, **self._number(label))
         order = np.lexsort((is_true, scores))
         return scores[order].astype(np.float64), is_true[order].astype(np.float64)
 
     def precision_recall_curve(self, label: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the precision and the recall above each threshold, the highest first."""
-        return precision_recall_curve(self._blocks, **self._number(label))
+        return scoring.precision_recall_curve(self._blocks, **self._number(label))
 
     def precision_at_recall(self, recall: float, label: str | None = None) -> float:
         """Return the highest precision of a threshold with this recall or more."""

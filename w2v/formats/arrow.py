@@ -47,21 +47,19 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
         W2VError: If pyarrow is missing, if the file cannot be written, or if `read` would refuse the content.
     """
     pa = import_pyarrow(path)
-    rows, size = content.vectors.shape
+    size = content.vectors.shape[1]
     count_fields = [] if content.counts is None else [(COUNT, pa.int64())]
     words: Sequence[Any] = content.words
     if content.header.key_type == "int":
         words = content.words.to_ints()
     word_type = type_of_keys(pa, words, ".safetensors")
     schema = pa.schema([(WORD, word_type), *count_fields, (VECTOR, pa.list_(pa.float32(), size))])
-    meter = Meter(progress, "save")
     with atomic_write(path, replace) as file, open_writer(path, pa, file, schema) as out:
-        for start, block in float32_blocks(content.vectors, rows_per_batch(size)):
+        for start, block in float32_blocks(content.vectors, rows_per_batch(size), Meter(progress, "save")):
             end = start + len(block)
             columns = [pa.array(words[start:end], word_type)]
             columns += [] if content.counts is None else [pa.array(content.counts[start:end])]
             out.write_batch(pa.record_batch([*columns, _as_lists(pa, block)], schema=schema))
-            meter(end, rows)
 
 
 def type_of_keys(pa: Any, keys: Sequence[Any], instead: str) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, import_optional
 from w2v.formats import _formats
+from w2v.progress import Meter
 from w2v.settings import Storage
 
 BLOCK_VALUES = 1 << 16  # values that are converted to float32 per block: a block fits in a core's cache
@@ -77,12 +78,15 @@ def first_non_finite_row(matrix: NDArray[Any]) -> int:
     return -1
 
 
-def float32_blocks(matrix: NDArray[Any], rows: int | None = None) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def float32_blocks(
+    matrix: NDArray[Any], rows: int | None = None, meter: Meter | None = None
+) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield the rows of a matrix (V, D) as contiguous float32 blocks, each with the index of its first row.
 
     Args:
         rows: The maximum number of rows in a block. By default, a float32 matrix with contiguous rows is one block
             without a copy; other matrices are copied a few rows at a time.
+        meter: Gets the number of rows of the blocks that the caller is done with.
     """
     if rows is None and isinstance(matrix, np.ndarray) and matrix.dtype == np.float32 and matrix.strides[1] == 4:
         yield 0, matrix
@@ -90,3 +94,5 @@ def float32_blocks(matrix: NDArray[Any], rows: int | None = None) -> Iterator[tu
     rows = rows or max(1, BLOCK_VALUES // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), rows):
         yield start, np.ascontiguousarray(matrix[start : start + rows], np.float32)
+        if meter:
+            meter(min(start + rows, len(matrix)), len(matrix))

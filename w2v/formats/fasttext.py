@@ -6,18 +6,17 @@ import dataclasses
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from io import BufferedReader, FileIO
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import TruncatedFile, W2VError
+from w2v.errors import TruncatedFile, W2VError, translate_errors
 from w2v.formats.base import SUBWORDS, Format, has_signature
 from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.header import LabelHeader, ModelHeader
@@ -28,7 +27,7 @@ from w2v.formats.vector_file import SUBWORD_VIEW, VectorFile, validate
 from w2v.formats.word_lists import WordBuilder
 from w2v.progress import Meter, Report
 from w2v.settings import MAX_SENTENCE_CONTEXT, WHOLE_SENTENCE
-from w2v.system import memory, schema
+from w2v.system import memory
 from w2v.system.files import FASTTEXT, Errors, PathLike, atomic_write, check_disk_space, translate_os_errors
 from w2v.text.examples import NGRAM_ROWS
 from w2v.text.labels import LabelOptions, label_of, label_token
@@ -64,23 +63,6 @@ LABEL_PARTS = ("labels", "label_offsets", "label_counts", "text_buckets", NGRAM_
 MIN_SAMPLE = 1e-300  # floret stores two more ints, so that two of its ints look like a far smaller `sample`
 BLOCK_ROWS = 1 << 12
 MAX_COLUMNS = 1 << 20
-
-UInt31 = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """The settings that w2v and fastText models share."""
-
-    model: str | None = None
-    loss: str | None = None
-    vector_size: UInt31 | None = None
-    window: UInt31 | Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{1,9}(,[0-9]{1,9})?|all)\Z")] | None = None
-    epochs: UInt31 | Literal["auto"] | None = None
-    min_count: UInt31 | None = None
-    negative: UInt31 | None = None
-    sample: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-
 
 # -- reading --------------------------------------------------------------------------------
 
@@ -490,14 +472,20 @@ def _write(path: PathLike, content: VectorFile, replace: bool, progress: Report 
 
 
 def _fields_of(path: PathLike, content: VectorFile) -> dict[str, Any]:
-    """Return the fields at the beginning of a file that follow from the settings of a model."""
-    settings = asdict(schema.convert(_Settings, content.header.settings or {}, f"{path}: not written: its settings"))
+    """Return the fields at the beginning of a file that follow from the settings of a model.
+
+    Raises:
+        W2VError: If a setting is not a number that fits into the file.
+    """
+    settings, losses = content.header.settings or {}, {name: number for number, name in LOSSES.items()}
     window = str(settings.get("window") or 5).replace(WHOLE_SENTENCE, str(MAX_SENTENCE_CONTEXT)).split(",")
-    shared = {name: settings[name] for name in SHARED_SETTINGS if settings[name] not in (None, "auto")}
-    fields = DEFAULTS | shared | {"vector_size": content.vectors.shape[1], "window": max(map(int, window))}
-    losses = {name: number for number, name in LOSSES.items()}
-    fields |= {"loss": losses.get(settings["loss"] or "", losses["ns"]), "negative": settings["negative"] or 5}
-    return fields | {"model": 1 if settings["model"] == "cbow" else 2}
+    shared = {name: settings[name] for name in SHARED_SETTINGS if settings.get(name) not in (None, "auto")}
+    with translate_errors(f"{path}: not written: its settings: damaged", ValueError, TypeError, struct.error):
+        fields = DEFAULTS | shared | {"vector_size": content.vectors.shape[1], "window": max(map(int, window))}
+        fields |= {"loss": losses.get(settings.get("loss", "ns"), losses["ns"])}
+        fields |= {"negative": settings.get("negative") or 5, "model": 1 if settings.get("model") == "cbow" else 2}
+        HEAD.pack(*(fields.get(name, 0) for name in FIELDS))
+    return fields
 
 
 def _write_quantised(file: IO[bytes], matrix: QuantisedMatrix) -> None:

@@ -71,14 +71,11 @@ def read(path: PathLike, limit: int | None = None, progress: Report | None = Non
 
 def write(path: PathLike, content: VectorFile, replace: bool = True, progress: Report | None = None) -> None:
     """Write a matrix, and its words to the words file; both are replaced together."""
-    meter, descr = Meter(progress, "save"), "<f2" if content.vectors.dtype == np.float16 else "<f4"
-    rows = len(content.words)
+    descr = "<f2" if content.vectors.dtype == np.float16 else "<f4"
     with write_words_with_matrix(path, WORDS_SUFFIX, content.words, None, replace) as file:
         file.write(header(content.vectors.shape, descr))
-        for start, block in float32_blocks(content.vectors, BLOCK_ROWS):
+        for _, block in float32_blocks(content.vectors, BLOCK_ROWS, Meter(progress, "save")):
             file.write(block.astype(descr, copy=False).data)
-            meter(start, rows)
-    meter(rows, rows)
 
 
 FORMAT = Format(

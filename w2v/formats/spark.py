@@ -24,14 +24,7 @@ from w2v.formats.bfloat16 import float32_blocks
 from w2v.formats.vector_file import VectorFile
 from w2v.progress import Meter, Report
 from w2v.system import schema
-from w2v.system.files import (
-    PathLike,
-    atomic_folder,
-    atomic_write,
-    open_regular,
-    sync_folder,
-    translate_os_errors,
-)
+from w2v.system.files import PathLike, atomic_folder, atomic_write, open_regular, sync_folder, translate_os_errors
 from w2v.text.tables import Parquet
 
 NEED = "folders of Spark need one more package"

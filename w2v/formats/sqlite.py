@@ -54,8 +54,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
     Raises:
         W2VError: If the database cannot be written, or if another program is changing the existing one.
     """
-    rows, size = content.vectors.shape
-    meter = Meter(progress, "save")
+    size = content.vectors.shape[1]
     with translate_os_errors(path, "write"):
         target, _ = destination(path)
     journals = [Path(f"{target}{end}") for end in JOURNAL_SUFFIXES]
@@ -78,7 +77,7 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             database.execute("begin")
             database.execute(WORDS_TABLE)
             database.execute(VIRTUAL_TABLE.format(size) if _load_sqlite_vec(database) else PLAIN_TABLE)
-            for start, block in float32_blocks(content.vectors, BLOCK_ROWS):
+            for start, block in float32_blocks(content.vectors, BLOCK_ROWS, Meter(progress, "save")):
                 end = start + len(block)
                 ids, words = range(start + 1, end + 1), content.words[start:end]
                 counts = [None] * len(block) if content.counts is None else content.counts[start:end].tolist()
@@ -86,7 +85,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
                 database.executemany(
                     "insert into vectors values (?, ?)", zip(ids, map(np.ndarray.tobytes, block), strict=True)
                 )
-                meter(start, rows)
             database.execute("commit")
         with draft.open("rb") as content_of_draft:
             shutil.copyfileobj(content_of_draft, file)
@@ -95,7 +93,6 @@ def write(path: PathLike, content: VectorFile, replace: bool = True, progress: R
             for journal in journals:
                 journal.unlink(missing_ok=True)
             sync_folder(target.parent)
-    meter(rows, rows)
 
 
 def _checkpoint(path: PathLike, target: Path) -> None:

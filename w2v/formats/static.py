@@ -81,11 +81,9 @@ def _write_matrix(path: Path, vectors: Array, meter: Meter) -> None:
     _, header = native.header_bytes(path, {MATRICES[0]: placeholder}, {})
     with atomic_write(path) as file:
         file.write(header)
-        for start, block in bfloat16.float32_blocks(vectors, BLOCK_ROWS):
+        for _, block in bfloat16.float32_blocks(vectors, BLOCK_ROWS, meter):
             file.write(block.data)
-            meter(start, rows)
         file.write(np.zeros(columns, np.float32).data)
-        meter(rows, rows)
 
 
 def _tokenizer_json(content: VectorFile) -> Iterator[bytes]:

@@ -27,6 +27,7 @@ from w2v.text.words import Words
 
 log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and users must see that data is lost
 
+Counts = tuple[PathLike, Array]
 MAPPED_BYTES = 10 << 20  # size of a file above which the argument mmap has an effect; gensim saves such arrays apart
 
 # -- w2v's native format ----------------------------------------------------------------------------
@@ -155,22 +156,15 @@ def unpack(path: PathLike, name: str, arrays: Mapping[str, Array]) -> dict[str, 
 
 
 def write_word2vec(
-    path: PathLike,
-    keys: list[str],
-    vectors: Array,
-    binary: bool,
-    total: int,
-    header: bool,
-    append: bool,
-    vocabulary: tuple[PathLike, Array] | None,
+    path: PathLike, keys: list[str], vectors: Array, binary: bool, head: bytes, append: bool, counts: Counts | None
 ) -> None:
     """Write keys and vectors in word2vec's text or binary format.
 
     The text format allows spaces inside keys, because a reader can count the values from the end of a line.
 
     Args:
-        total: The number of vectors to state in the header; it can differ, for a file written in parts.
-        vocabulary: The path of a second file for keys and values, and the value of each key. Both files are replaced
+        head: The first line, or b"".
+        counts: The path of a second file for keys and values, and the value of each key. Both files are replaced
             together.
 
     Raises:
@@ -182,19 +176,18 @@ def write_word2vec(
     content = VectorFile(Words.of(keys), as_floats(vectors, path, keys))
     check_content(path, content)
     blocks = word2vec.encode_rows(path, content, binary=binary, separators=b" \t\n\r" if binary else b"\t\n\r")
-    paths = [path] if vocabulary is None else [vocabulary[0], path]
+    paths = [path] if counts is None else [counts[0], path]
     with gensim_exceptions(path), ExitStack() as stack:
         if append:
             outputs: list[BinaryIO] = [stack.enter_context(Path(each).open("ab")) for each in paths]
         else:
             outputs = stack.enter_context(atomic_write_together(paths))
-        *vocabulary_file, raw = outputs
+        *counts_file, raw = outputs
         out = stack.enter_context(word2vec.compress_by_name(path, raw))
-        if vocabulary:
-            pairs = zip(keys, vocabulary[1], strict=True)
-            vocabulary_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
-        if header:
-            out.write(f"{total} {vectors.shape[1]}\n".encode())
+        if counts:
+            pairs = zip(keys, counts[1], strict=True)
+            counts_file[0].writelines(f"{key} {value}\n".encode() for key, value in pairs)
+        out.write(head)
         for _, block in blocks:
             out.write(block)
 

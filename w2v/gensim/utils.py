@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import logging
 import os
 import pickle as pickles
@@ -14,7 +13,7 @@ import sys
 import tempfile
 import unicodedata
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from glob import escape
@@ -240,36 +239,3 @@ def save_as_line_sentence(corpus: Iterable[Iterable[str]], filename: PathLike) -
     with open_output(filename) as file:
         for sentence in corpus:
             file.write((" ".join(sentence) + "\n").encode())
-
-
-class RepeatCorpus:
-    """The first `reps` items of an endlessly repeated corpus."""
-
-    def __init__(self, corpus: Iterable[Any], reps: int) -> None:
-        self.corpus, self.reps = corpus, reps
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.islice(itertools.chain.from_iterable(itertools.repeat(self.corpus)), self.reps)
-
-
-class RepeatCorpusNTimes:
-    """A corpus repeated `n` times."""
-
-    def __init__(self, corpus: Iterable[Any], n: int) -> None:
-        self.corpus, self.n = corpus, n
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.chain.from_iterable(itertools.repeat(self.corpus, self.n))
-
-
-class ClippedCorpus:
-    """The first `max_docs` items of a corpus, all by default."""
-
-    def __init__(self, corpus: Collection[Any], max_docs: int | None = None) -> None:
-        self.corpus, self.max_docs = corpus, max_docs
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.islice(self.corpus, self.max_docs)
-
-    def __len__(self) -> int:
-        return len(range(len(self.corpus))[: self.max_docs])

@@ -63,8 +63,12 @@ def read_with_library(kind: str, where: str, content: bytes, *, bipartite: bool,
     with translate_errors(f"{where} cannot be read as {kind}; --format names another format", Exception):
         if kind == "npz":
             source, names = _read_npz(BytesIO(content))
-        elif is_matrix:
-            source = _read_mtx(library, content) if kind == "mtx" else _read_mat(library, content, bipartite)
+        elif kind == "mtx":
+            from scipy.sparse import coo_array
+
+            source = coo_array(library.mmread(BytesIO(content), spmatrix=False))  # it may be dense
+        elif kind == "mat":
+            source = _read_mat(library, content, bipartite)
         else:
             source = _read_with_networkx(library, kind, content)
     if kind == "mtx" and max(source.shape) > max(MANY_NODES, len(content)):
@@ -90,13 +94,6 @@ def _read_npz(stream: BytesIO) -> tuple[Any, Any]:
             return sparse.csr_array(parts, shape=(nodes, nodes)), np.atleast_1d(arrays["IDs"])
     stream.seek(0)
     return sparse.load_npz(stream), None
-
-
-def _read_mtx(scipy_io: Any, content: bytes) -> Any:
-    """Return the matrix of a Matrix Market file, which may be dense."""
-    from scipy.sparse import coo_array
-
-    return coo_array(scipy_io.mmread(BytesIO(content), spmatrix=False))
 
 
 def _read_mat(scipy_io: Any, content: bytes, bipartite: bool) -> Any:

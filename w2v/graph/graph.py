@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -24,6 +25,7 @@ TWO_KINDS = ("left", "right")  # prefixes of the nodes of a bipartite graph whos
 log = logging.getLogger("w2v")
 
 
+@dataclass(eq=False, repr=False)
 class Graph:
     """A graph with weighted or unweighted edges.
 
@@ -40,17 +42,12 @@ class Graph:
         key_type: "int" if the names are whole numbers, which keep their type.
     """
 
-    def __init__(
-        self,
-        indptr: NDArray[np.int64],
-        neighbours: NDArray[np.uint32],
-        weights: NDArray[np.float32] | None,
-        names: Words,
-        directed: bool,
-        key_type: KeyType = "str",
-    ) -> None:
-        self.indptr, self.neighbours, self.weights = indptr, neighbours, weights
-        self.names, self.directed, self.key_type = names, directed, key_type
+    indptr: NDArray[np.int64]
+    neighbours: NDArray[np.uint32]
+    weights: NDArray[np.float32] | None
+    names: Words
+    directed: bool
+    key_type: KeyType = "str"
 
     @property
     def nodes(self) -> int:

@@ -188,22 +188,21 @@ class _Block(NamedTuple):
     layout: _Layout
 
 
+@dataclass
 class _Reader:
     """Reads a graph; the lines of edge lists in several threads."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        options: GraphOptions,
-        pairs: tuple[bytes, bytes] | None,
-        workers: int,
-        progress: Report | None,
-    ) -> None:
-        self.corpus, self.options, self.pairs, self.workers = corpus, options, pairs, workers
-        self.name_columns = NAME_PAIR_COLUMNS if pairs else NAME_COLUMNS
-        self.weighted = bool(pairs) or options.weighted or (options.edges or "").count(",") == 2
+    corpus: Corpus
+    options: GraphOptions
+    pairs: tuple[bytes, bytes] | None
+    workers: int
+    progress: Report | None
+
+    def __post_init__(self) -> None:
+        self.name_columns = NAME_PAIR_COLUMNS if self.pairs else NAME_COLUMNS
+        self.weighted = bool(self.pairs) or self.options.weighted or (self.options.edges or "").count(",") == 2
         self.has_noted, self.first_row = False, [""]
-        self.meter = Meter(progress, "read")
+        self.meter = Meter(self.progress, "read")
         self.types = Types()
 
     def graph(self) -> Graph:

@@ -41,14 +41,7 @@ from w2v.text.encodings import UTF_8, to_utf_8
 from w2v.text.long_table import ROWS_AT_ONCE, LongTable, RowBlock, block_of_rows
 from w2v.text.markup import without_markup
 from w2v.text.paths import looks_like_path, named_files, regular_file_status
-from w2v.text.sessions import (
-    ITEMS_AT_ONCE,
-    SessionBlock,
-    SessionBuilder,
-    as_session,
-    block_of_array,
-    check_key_type,
-)
+from w2v.text.sessions import ITEMS_AT_ONCE, SessionBlock, SessionBuilder, as_session, block_of_array, check_key_type
 from w2v.text.tables import ColumnarFile, check_columns, is_list, is_text, open_table
 from w2v.text.words import is_missing
 
@@ -640,14 +633,7 @@ class Corpus:
             self.bytes_read = before + file.size * (row - 1) // max(1, table.rows)
 
     def _columnar_pieces(
-        self,
-        name: str,
-        table: ColumnarFile,
-        column: str,
-        file: File,
-        pyarrow: Any,
-        strip_markup: bool,
-        as_lines: bool,
+        self, name: str, table: ColumnarFile, column: str, file: File, pyarrow: Any, strip_markup: bool, as_lines: bool
     ) -> Iterator[bytes | SessionBlock]:
         """Yield the texts or sessions in a column of a Parquet or Arrow file."""
         where, kind = f"{name}, column {column[:100]}", table.schema.field(column).type

@@ -23,21 +23,8 @@ from w2v.errors import NothingToTrain, SettingsError, W2VError
 from w2v.options import check_whole, option, options_of
 from w2v.progress import Meter, Report
 from w2v.settings import TEXT
-from w2v.system.files import (
-    ANOTHER_FOLDER,
-    IDS_SIGNATURE,
-    NO_FOLLOW,
-    NO_WAIT,
-    Errors,
-    PathLike,
-    atomic_write,
-    belongs_to_user,
-    check_disk_space,
-    reserve_space,
-    temporary_folder,
-    translate_os_errors,
-    user_id,
-)
+from w2v.system import files
+from w2v.system.files import Errors, PathLike, atomic_write, temporary_folder, translate_os_errors
 from w2v.system.memory import MappedFile, release_pages
 from w2v.system.schema import Count, decode, encode
 from w2v.system.threads import map_in_order
@@ -51,7 +38,7 @@ from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.sessions import Keys, SessionBlock
 from w2v.text.words import INTEGER, KeyType, Noun, Words
 
-SIGNATURE = IDS_SIGNATURE + b"1\n"
+SIGNATURE = files.IDS_SIGNATURE + b"1\n"
 # The largest allowed max_types. Ids have 31 bits. Types are pruned only after a block, so a block can exceed max_types.
 MAX_TYPES_LIMIT = 1 << 30
 SPACE_CHECK_BLOCKS = 64  # blocks of text between checks of the free disk space
@@ -360,10 +347,10 @@ def read_corpus(
     reading = reading or ReadingOptions()
     cache = reading.cache
     corpus.header = corpus.header if reading.header is None else reading.header
-    files = corpus.sizes
+    sizes = corpus.sizes
     folder = temporary_folder(cache)
     _create_folder(folder)
-    if cache is None or files is None:
+    if cache is None or sizes is None:
         with _temporary(folder) as file:
             _write(file, folder, corpus, reading, "", workers, progress, check_items, label_prefix)
             return IdStore(file)
@@ -371,15 +358,15 @@ def read_corpus(
     # Each user has one cache file for the same files and options. Its cache key shows whether the files have changed.
     options = {name: value for name, value in asdict(reading).items() if name != "cache"}
     options |= {"label_prefix": label_prefix} if label_prefix else {}
-    identity = json.dumps([user_id(), options, [path for path, _ in files], corpus.ranges])
-    cache_key = json.dumps([files, corpus.ranges, options, corpus.checksum()])
+    identity = json.dumps([files.user_id(), options, [path for path, _ in sizes], corpus.ranges])
+    cache_key = json.dumps([sizes, corpus.ranges, options, corpus.checksum()])
     path = folder / f"w2v-{hashlib.sha256(identity.encode()).hexdigest()[:16]}{CACHE_SUFFIX}"
     with contextlib.suppress(OSError, ValueError):  # a damaged file is replaced
         # In a shared folder, another user may have created a link or a pipe with this name.
-        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT)
+        descriptor = os.open(path, os.O_RDONLY | files.NO_FOLLOW | files.NO_WAIT)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            is_trusted = stat.S_ISREG(status.st_mode) and belongs_to_user(status, forbidden=0o022)
+            is_trusted = stat.S_ISREG(status.st_mode) and files.belongs_to_user(status, forbidden=0o022)
             store = IdStore(file, reused=True) if is_trusted else None
         if store and store.footer.cache_key == cache_key:
             return store
@@ -400,7 +387,7 @@ def temporary_array(size: int, dtype: DTypeLike, folder: Path) -> NDArray[Any]:
     length = max(1, size * np.dtype(dtype).itemsize)
     with _translate_write_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.truncate(length)
-        reserve_space(file, length)
+        files.reserve_space(file, length)
         return np.ndarray(size, dtype, mmap.mmap(file.fileno(), length))
 
 
@@ -666,7 +653,7 @@ def _temporary(folder: Path) -> BinaryIO:
 
 def _check_space(file: BinaryIO, folder: Path, share: float) -> None:
     """Raise W2VError if the disk is too small for all ids. `share` is the share of the ids written so far."""
-    check_disk_space(file, folder, file.tell() / share - file.tell(), "the text, as ids,", ANOTHER_FOLDER)
+    files.check_disk_space(file, folder, file.tell() / share - file.tell(), "the text, as ids,", files.ANOTHER_FOLDER)
 
 
 @contextlib.contextmanager
@@ -723,4 +710,4 @@ def _round_up(size: int) -> int:
 
 def _translate_write_errors(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Turn system errors in a `with` block into W2VError."""
-    return translate_os_errors(folder, "write ids to", ANOTHER_FOLDER)
+    return translate_os_errors(folder, "write ids to", files.ANOTHER_FOLDER)

@@ -94,9 +94,8 @@ class LabelOptions:
     )
     auto_loss: bool = True  # whether the loss may be chosen, because none is given
     fasttext: bool = False  # whether the model is of fastText's format, and predicts as fastText does
-    pruned: bool = (
-        False  # whether rows were left out: n-grams without a row do not count, and further texts add no rows
-    )
+    # Whether rows were left out: n-grams without a row do not count, and further texts add no rows.
+    pruned: bool = False
 
     def __post_init__(self) -> None:
         check_options(self)

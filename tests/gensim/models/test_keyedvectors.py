@@ -461,15 +461,6 @@ def test_damaged_files_raise_specific_errors(tmp_path: Path, ours: KeyedVectors)
         KeyedVectors.load(path)
 
 
-@pytest.mark.parametrize("mmap", [None, "r"])
-def test_file_saved_by_gensim_can_be_loaded(tmp_path: Path, theirs: Any, mmap: str | None) -> None:
-    theirs.save(str(tmp_path / "theirs.kv"))
-    found = KeyedVectors.load(tmp_path / "theirs.kv", mmap=mmap)
-    assert found.index_to_key == theirs.index_to_key
-    np.testing.assert_array_equal(found.vectors, theirs.vectors)
-    assert found.vectors.flags.writeable
-
-
 def test_files_without_questions_or_pairs_are_refused(tmp_path: Path, ours: KeyedVectors) -> None:
     questions, pairs = tmp_path / "questions.txt", tmp_path / "pairs.tsv"
     questions.write_text("a b c d\n")

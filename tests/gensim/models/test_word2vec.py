@@ -23,7 +23,6 @@ from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
-from w2v.gensim.sentences import JobSentences
 from w2v.gensim.utils import RULE_DEFAULT, RULE_DISCARD, RULE_KEEP
 from w2v.progress import Progress
 
@@ -860,15 +859,6 @@ def test_batches_match_gensim(size: int, file: Path) -> None:
     assert file_only.batches == []
 
 
-def test_counting_the_words_of_jobs_loses_no_sentence() -> None:
-    for sentences, count in (([["a", "b", "c"]] * 5, 15), ([["a", "b", "c"]] * 200, 201), ([["a"] * 200], 200)):
-        jobs = JobSentences(iter(sentences), 10, list)
-        assert jobs.count() == count  # the words of at most about 20 batches
-        assert list(jobs) == sentences
-        jobs = JobSentences(sentences, 10, list)
-        assert list(jobs) == list(jobs) == sentences
-
-
 def test_progress_is_logged_at_most_once_per_delay(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -896,28 +886,9 @@ def test_score_stops_after_the_given_number_of_sentences() -> None:
     np.testing.assert_array_equal(model.score(iter(SENTENCES), 3), scores[:3])
 
 
-@pytest.mark.parametrize("attribute", ["vector_size", "layer1_size"])
-def test_the_size_of_vectors_comes_from_the_vectors(tmp_path: Path, attribute: str) -> None:
-    saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
-    delattr(saved, attribute)  # as in some files of gensim 3.2
-    saved.save(str(tmp_path / "model"))
-    loaded = Word2Vec.load(tmp_path / "model")
-    assert loaded.vector_size == loaded.layer1_size == saved.wv.vector_size != Word2Vec().vector_size
-    train(loaded)
-    assert loaded.wv.vectors.shape == saved.wv.vectors.shape
-
-
 @pytest.mark.parametrize("version", ["0.12.0", "1.0.0", "2.3.0", "3.2.0", "3.4.0"])
 def test_models_of_old_gensim_keep_their_size(version: str) -> None:
     assert Word2Vec.load(datapath(f"old_w2v_models/w2v_{version}.mdl")).vector_size == 4
-
-
-def test_compressed_files_of_gensim_are_loaded(tmp_path: Path) -> None:
-    saved = gensim.models.Word2Vec(SENTENCES, **SMALL)
-    saved.save(str(tmp_path / "model.bz2"))
-    assert (Word2Vec.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
-    assert (KeyedVectors.load(tmp_path / "model.bz2").wv.vectors == saved.wv.vectors).all()
-    assert len(KeyedVectors.load(datapath("ft_kv_3.6.0.model.gz"))) == 12
 
 
 @pytest.mark.parametrize("extension", ["", ".gz", ".bz2"])

@@ -664,15 +664,15 @@ class KeyedVectors(utils.SaveLoad):
         values = self._complete_attributes().get(sort_attr)
         rows = np.arange(len(self)) if values is None else np.argsort(-values, kind="stable")
         names = [self.index_to_key[row] for row in rows.tolist()]
-        vocabulary = None
+        counts = None
         if fvocab is not None:
             if values is None:
                 raise ValueError(f"Cannot store vocabulary with '{sort_attr}' because that attribute does not exist")
-            vocabulary = fvocab, values[rows]
-        total = len(self) if total_vec is None else total_vec
+            counts = fvocab, values[rows]
         vectors = np.stack([self.get_vector(name) for name in names]) if names else self.vectors
-        keys = [f"{prefix}{name}" for name in names]
-        files.write_word2vec(fname, keys, vectors, binary, total, write_header, append, vocabulary)
+        total = len(self) if total_vec is None else total_vec  # it can differ, for a file written in parts
+        head = b"%d %d\n" % (total, vectors.shape[1]) if write_header else b""
+        files.write_word2vec(fname, [f"{prefix}{name}" for name in names], vectors, binary, head, append, counts)
 
     @classmethod
     def load_word2vec_format(

@@ -8,12 +8,9 @@ import logging
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict
-
-import numpy as np
-from numpy.typing import NDArray
 
 from w2v.errors import W2VError, one_line
 from w2v.formats import pickles
@@ -28,7 +25,6 @@ log = logging.getLogger("gensim.models.phrases")
 
 NEGATIVE_INFINITY = -math.inf  # the score of words that are not a phrase
 
-Counts = NDArray[np.float64]  # (n,)
 Scorer = Callable[..., float]
 ScoredToken = tuple[str, float | None]  # a token, and its score if it is a phrase
 
@@ -57,16 +53,6 @@ class _Scorer:
             return NEGATIVE_INFINITY
         scorer = core.SCORERS[self.name]
         return float(scorer(worda_count, wordb_count, bigram_count, len_vocab, min_count, corpus_word_count))
-
-    def scores(self, first: Counts, last: Counts, both: Counts, *numbers: float) -> NDArray[np.float64]:
-        """Return the scores of n phrases from their counts, as calls for each of them do: float64 (n,)."""
-        _, min_count, words = numbers
-        defined = (first > 0) & (last > 0)
-        if self.name == "npmi":
-            defined &= (both > 0) & (both >= min_count) & (both < words)
-        with np.errstate(all="ignore"):
-            scores: NDArray[np.float64] = core.SCORERS[self.name](first, last, both, *numbers)
-        return np.where(defined, scores, NEGATIVE_INFINITY)
 
 
 DEFAULT_SCORER = core.SCORERS["default"]
@@ -320,23 +306,14 @@ class Phrases(PhrasesTransformation):
 
     def export_phrases(self) -> dict[str, float]:
         """Return all counted phrases with a score above the threshold, and their scores."""
-        count_of, scoring = self.vocab.get, self.scoring
-        phrases: list[str] = []
-        counts: list[list[int]] = [[], [], []]  # of the first and the last words, and of the phrases
+        count_of, found = self.vocab.get, dict[str, float]()
         for token, count in self.vocab.items():
             first, delimiter, rest = token.partition(self.delimiter)
             if delimiter:
-                phrases.append(token)
-                counts[0].append(count_of(first, 0))
-                counts[1].append(count_of(rest.rpartition(delimiter)[2], 0))
-                counts[2].append(count)
-        if isinstance(scoring, _Scorer):
-            numbers = len(self.vocab), self.min_count, self.corpus_word_count
-            first_counts, last_counts, both = (np.array(each, np.float64) for each in counts)
-            scores = scoring.scores(first_counts, last_counts, both, *numbers).tolist()
-        else:
-            scores = list(map(self._score, *counts))
-        return {phrase: score for phrase, score in zip(phrases, scores, strict=True) if score > self.threshold}
+                score = self._score(count_of(first, 0), count_of(rest.rpartition(delimiter)[2], 0), count)
+                if score > self.threshold:
+                    found[token] = score
+        return found
 
     def freeze(self) -> FrozenPhrases:
         return FrozenPhrases(self)
@@ -398,13 +375,13 @@ def _read_pickle(path: PathLike) -> dict[str, Any]:
             (connectors,) = connectors.arguments
         fields["connector_words"] = sorted(map(_text, connectors))
         if name == "Phrases":
-            fields["vocab"] = {_text(token): count for token, count in _items(saved.get("vocab"))}
+            fields["vocab"] = {_text(token): count for token, count in saved["vocab"].items()}
         else:
             fields["phrasegrams"] = {
                 _phrase(words, fields["delimiter"]): score[-1] if isinstance(score, tuple) else score
-                for words, score in _items(saved.get("phrasegrams"))
+                for words, score in saved["phrasegrams"].items()
             }
-    except (TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise W2VError(f"{path}: damaged: its phrases are not words and numbers") from error
     return fields
 
@@ -415,12 +392,6 @@ def _scorer_name(scoring: Any) -> str:
         module, _, function = scoring.name.rpartition(".")
         return PICKLED_SCORERS.get(function, function) if module == "gensim.models.phrases" else f"{module}:{function}"
     return "default" if scoring is None else str(scoring)[:60]
-
-
-def _items(items: Any) -> ItemsView[Any, Any]:
-    if not isinstance(items, dict):
-        raise TypeError("not a dictionary")
-    return items.items()
 
 
 def _phrase(words: Any, delimiter: str) -> str:

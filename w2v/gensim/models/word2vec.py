@@ -364,10 +364,7 @@ class Word2Vec(HasVectors, utils.SaveLoad):
         return list(zip(OUTPUT_LAYERS, (self.hs, self.negative), strict=True))
 
     def prepare_weights(self, update: bool = False) -> None:
-        if update:
-            self.update_weights()
-        else:
-            self.init_weights()
+        (self.update_weights if update else self.init_weights)()
 
     def init_weights(self) -> None:
         """Initialise the vectors randomly and the output rows with 0."""
