@@ -78,6 +78,8 @@ Examples.   A text with labels is an example. Its input rows are those of its wo
 Documents.  With paragraph vectors (Le and Mikolov 2014) a sentence is a document, which begins with its tags in the
             file of ids. The rows of tags follow the rows of the V words. They are input rows of each window of the
             document: of CBOW (PV-DM), of skip-gram, or instead of the context words (PV-DBOW), where the window is 0.
+            An item that is context of all windows of its session (Grbovic and Cheng 2018) is such a tag, which has the
+            row of a word.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
             filled LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
 Storage.    Rows can be stored as bfloat16, the upper half of a float, in half the memory. A step converts its rows to
@@ -289,7 +291,7 @@ cdef class Kernel:
     cdef const int32_t[::1] class_of
     cdef LossKind kind
     cdef int64_t first_kept                  # index of the first kept word of a chunk
-    cdef bint has_tags, fixed_words          # see Tags
+    cdef bint has_tags, fixed_words, tags_are_words  # see Tags
     cdef const int64_t[::1] document_starts
     cdef int window_size, negative, shrink_windows, cbow, corrected_gradient, adaptive
     cdef bint whole_sentences                # see GeneralOptions
@@ -359,6 +361,7 @@ cdef class Kernel:
         self.has_tags = plan.tags is not None
         if self.has_tags:
             self.document_starts, self.fixed_words = plan.tags.document_starts, plan.tags.fixed_words
+            self.tags_are_words = plan.tags.are_words
         self.split_at_repeats = self.kind.sequential and not self.cbow
         # A mean of float32 rows may contain a row twice. The rows of an example are distinct.
         self.track_repeats = (self.sizes.bfloat16 or not self.cbow) and plan.examples is None
@@ -648,6 +651,8 @@ cdef class Kernel:
         cdef int32_t word
         for k in range(kept.start, kept.end):
             word = kept.words[k]
+            if self.tags_are_words and word >= self.sizes.words:
+                word -= self.sizes.words
             if word != END_OF_SENTENCE:
                 kept.rows[k] = <float *>(first + (worker.composed.slots[word] if self.has_subwords else word)
                                          * self.sizes.row_bytes)
@@ -832,18 +837,21 @@ cdef class Kernel:
 
         These tags go before the collected words, and the tags of this document that the chunk has are not used.
         """
-        cdef int64_t token = document_start, first_tag, k
-        while token < self.id_count and self.word_of_type[self.ids[token]] >= self.sizes.words:
+        cdef int64_t token = document_start, first_tag, k, start = kept.start
+        while token < self.id_count and self.ids[token] != SENTENCE_END_ID:
+            if self.is_word(self.word_of_type[self.ids[token]]):
+                break
             token += 1
-        first_tag = kept.start - (token - document_start)
-        for k in range(kept.start, kept.end):
-            if kept.words[k] == END_OF_SENTENCE and k > kept.start:
-                first_tag = k + 1
-            kept.first_tag[k] = <int32_t>first_tag
         while token > document_start:
             token -= 1
-            kept.start -= 1
-            kept.words[kept.start] = self.word_of_type[self.ids[token]]
+            if self.word_of_type[self.ids[token]] >= 0:
+                kept.start -= 1
+                kept.words[kept.start] = self.word_of_type[self.ids[token]]
+        first_tag = kept.start
+        for k in range(start, kept.end):
+            if kept.words[k] == END_OF_SENTENCE and k > start:
+                first_tag = k + 1
+            kept.first_tag[k] = <int32_t>first_tag
 
     cdef void shuffle_long_sentences(self, Worker *worker, int64_t first, int64_t end) noexcept nogil:
         """Shuffle the words of each sentence that is longer than a window.
@@ -969,6 +977,7 @@ cdef class Kernel:
             w.first_tag = worker.kept.first_tag[centre]
             while worker.kept.words[w.first_tag + w.tags] >= self.sizes.words:
                 w.tags += 1
+            repeats = repeats or (self.track_repeats and self.tags_are_words and w.tags > 0)
         if right - left + w.tags > self.sizes.inputs_per_step or repeats:
             self.form_several_groups(worker, w, right)
         else:
@@ -992,6 +1001,9 @@ cdef class Kernel:
                 # The centre word is not in the group, so skip it:
                 j = previous[k] if previous[k] != w.centre_index else previous[w.centre_index]
                 repeated = j >= first
+            elif self.track_repeats and self.tags_are_words:
+                j = w.first_tag + k - right - 1
+                repeated = self.is_in_group(worker, w, first, right, worker.kept.words[j] - self.sizes.words)
             # A repeated word begins a new group if the loss is sequential, because the step computes all scores from
             # the old values of the input rows.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
@@ -1003,6 +1015,14 @@ cdef class Kernel:
                 w.repeats |= repeated
             w.n += 1
         w.group_starts[w.groups] = w.n
+
+    cdef bint is_in_group(self, Worker *worker, Window *w, int64_t first, int64_t right, int32_t word) noexcept nogil:
+        """Return True if a word is one of the context words from index `first` to `right`."""
+        cdef int64_t k
+        for k in range(first, right + 1):
+            if k != w.centre_index and worker.kept.words[k] == word:
+                return True
+        return False
 
     cdef inline void choose_outputs(self, Worker *worker, Window *w, int32_t centre) noexcept nogil:
         """Set the output rows that predict the centre word, with their targets and offsets."""
@@ -1233,7 +1253,7 @@ cdef Sizes sizes_of(plan) except *:
     cdef Sizes s
     settings = plan.settings
     s.window_size, s.tags = plan.window_size, plan.tags.most if plan.tags else 0
-    s.words = len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0)
+    s.words = plan.words
     s.n, s.m = plan.max_context, plan.loss.max_rows
     s.kept, s.width = plan.chunk_size + 2 * (s.window_size + 1) + s.tags, plan.width
     s.bfloat16, s.pooled = settings.storage == "bf16", settings.model != "skipgram"

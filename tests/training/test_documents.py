@@ -213,7 +213,7 @@ def test_model_without_documents_says_how_to_get_them() -> None:
         ({"tags": [2.0**60] * TEXTS}, "neither text nor a whole number"),
         ({"tags": ["a\ue001b"] * TEXTS}, r"row 1: the label or tag 'a\\ue001b' has a private character"),
         ({"tags": "id"}, "needs --column"),
-        ({"max_types": 20}, "more words and documents than --max-types"),
+        ({"max_types": 20}, "more words and tags than --max-types"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:

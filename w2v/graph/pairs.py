@@ -22,11 +22,10 @@ from w2v.progress import Report
 from w2v.system.files import PathLike, temporary_folder, translate_os_errors
 from w2v.text._text import FIRST_TYPE, Items, Types
 from w2v.text.columns import JSON_START, columnar_kind
-from w2v.text.corpus import Corpus, DataFrameLike
+from w2v.text.corpus import Corpus, DataFrameLike, FromFiles
 from w2v.text.decompress import decompress
 from w2v.text.idstore import IdStore, store_of_ids
-from w2v.text.labels import OWN_PREFIX
-from w2v.text.words import Words, encode, is_missing, is_number
+from w2v.text.words import OWN_PREFIX, Words, encode, is_missing, is_number
 
 PREFIX = OWN_PREFIX.encode()  # of the names of contexts, unless inputs and contexts have one vocabulary
 ROWS_AT_ONCE = 1 << 16
@@ -36,7 +35,7 @@ MAX_WEIGHT = float(np.finfo(np.float32).max)
 Row = tuple[str, Any, Any, Any]  # the place for messages, the input, the context, and the weight
 
 
-class PairSource:
+class PairSource(FromFiles):
     """A user's pairs of an input and a context, each with a weight.
 
     One of: files, which hold an edge list (see `read_graph`), a Matrix Market, .npz or .mat matrix, or a table of JSON,
@@ -57,28 +56,18 @@ class PairSource:
     graph: Graph
 
     def __init__(self, source: Any, weights: Iterable[Any] | None = None) -> None:
-        self._source, self._weights, self._corpus = source, weights, None
+        self._pairs, self._weights = source, weights
         if is_networkx(source) or isinstance(source, Graph | Mapping):
             raise W2VError(f"pairs are triples, a table, a matrix or a path, not of type {type(source).__name__}")
         if isinstance(source, np.ndarray) and source.ndim == 2 and (source.dtype.kind == "f" or source.shape[1] > 3):
             raise W2VError(f"pairs: an array of shape {source.shape} is a matrix: give scipy.sparse.csr_array(array)")
         is_path = isinstance(source, Corpus | str | Path)
         if is_path or isinstance(source, DataFrameLike) or _are_paths(source):
-            self._corpus = source if isinstance(source, Corpus) else Corpus(source)
+            self.source = source if isinstance(source, Corpus) else Corpus(source)
         elif not is_graph(source) and not isinstance(source, Iterable):
             raise W2VError(f"pairs are triples, a table, a matrix or a path, not of type {type(source).__name__}")
-        if weights is not None and (self._corpus or is_graph(source)):
+        if weights is not None and (self.source or is_graph(source)):
             raise SettingsError("weights belong to a list of pairs: name the column of a table with edges=")
-
-    @property
-    def files(self) -> list[str]:
-        """The paths of all files."""
-        return self._corpus.files if self._corpus else []
-
-    @property
-    def sizes(self) -> list[tuple[str, int]] | None:
-        """See Corpus."""
-        return self._corpus.sizes if self._corpus else None
 
     def checksum(self) -> str:
         """Return the SHA-256 of what the ids of `read` lack: the number of inputs of each context, and the weights."""
@@ -88,7 +77,7 @@ class PairSource:
         return digest.hexdigest()
 
     def __str__(self) -> str:
-        return str(self._corpus) if self.files else "the pairs"
+        return str(self.source) if self.files else "the pairs"
 
     def read(
         self, options: GraphOptions, *, folder: PathLike | None, workers: int = 1, progress: Report | None = None
@@ -99,13 +88,13 @@ class PairSource:
             W2VError: The pairs cannot be read, or there are none with a weight above 0.
         """
         prefixes = PREFIX if options.bipartite else b"", b""
-        if is_graph(self._source):
-            matrix = Graph.of(self._source, weighted=True, directed=True, bipartite=True)
+        if is_graph(self._pairs):
+            matrix = Graph.of(self._pairs, weighted=True, directed=True, bipartite=True)
             self.graph = matrix.as_pairs(prefixes)
         elif self.files and not _is_table(self.files[0]):
-            assert self._corpus
+            assert self.source
             options = replace(options, directed=True)
-            self.graph = read_graph(self._corpus, options, pairs=prefixes, workers=workers, progress=progress)
+            self.graph = read_graph(self.source, options, pairs=prefixes, workers=workers, progress=progress)
         else:
             self.graph = _graph_of_rows(self._rows(options), prefixes, workers)
         graph = self.graph
@@ -123,19 +112,19 @@ class PairSource:
 
     def _rows(self, options: GraphOptions) -> Iterator[Row]:
         """Yield the rows of a table, or the pairs or triples of an iterable."""
-        if self._corpus:
+        if self.source:
             if options.edges is None and self.files:
                 raise W2VError(f"{self} is a table: name its columns with --edges INPUT,CONTEXT[,WEIGHT] (edges=)")
-            columns = getattr(self._source, "column_names", None) or getattr(self._source, "columns", [])
+            columns = getattr(self._pairs, "column_names", None) or getattr(self._pairs, "columns", [])
             names = options.edges.split(",") if options.edges else [*map(str, columns)][:3]
             if len(names) < 2:
                 raise W2VError(f"a table with the columns {names!r:.60}: pairs need an input and a context")
-            for where, (given, context, *weight) in self._corpus.cells(names):
+            for where, (given, context, *weight) in self.source.cells(names):
                 yield where, given, context, *(weight or [1])
             return
-        pairs: Iterable[tuple[Any, Any]] = zip(self._source, repeat(1), strict=False)
+        pairs: Iterable[tuple[Any, Any]] = zip(self._pairs, repeat(1), strict=False)
         if self._weights is not None:
-            rows, weights = list(self._source), list(self._weights)
+            rows, weights = list(self._pairs), list(self._weights)
             if len(rows) != len(weights):
                 found = f"{pluralise(len(weights), 'weight')} (weights=) for {pluralise(len(rows), 'pair')}"
                 raise W2VError(f"{found}: one number is needed for each pair")

@@ -115,6 +115,11 @@ class RunConfig:
             self._check_documents()
         elif self.tags is not None:
             raise SettingsError("--tags (tags=) has no effect without --documents (documents=)")
+        if self.reading.also_context is not None and (self.settings.subwords is not None or self.freeze == "inputs"):
+            raise SettingsError(
+                "--also-context (also_context=) cannot be combined with --subwords (subwords=) or --freeze inputs "
+                "(freeze=)"
+            )
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)  # raises SettingsError

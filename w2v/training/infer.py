@@ -24,8 +24,8 @@ from w2v.system.threads import map_in_order, processors
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import UTF_8
-from w2v.text.labels import OWN_PREFIX
 from w2v.text.lines import read_lines
+from w2v.text.words import OWN_PREFIX
 
 Rows = NDArray[np.int32]
 

@@ -140,6 +140,7 @@ OF_RUNS = options.composed(
     "--column is the column of the text.  [default: the tag is the number of the line or row, from 0]",
 )
 @options.READING
+@options.options_for(ReadingOptions, *options.SESSIONS)
 @click.option(
     "--graph",
     cls=Option,
