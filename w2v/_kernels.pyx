@@ -288,6 +288,9 @@ cdef class Kernel:
     cdef const int32_t[::1] nodes
     cdef const int8_t[::1] codes
     cdef const float[::1] offsets
+    cdef bint has_groups                     # whether negatives come from the group of the centre word
+    cdef const int64_t[::1] noise_start, noise_size  # see draw_from_groups
+    cdef const int32_t[::1] noise_words
     cdef const int32_t[::1] class_of
     cdef LossKind kind
     cdef int64_t first_kept                  # index of the first kept word of a chunk
@@ -345,6 +348,10 @@ cdef class Kernel:
         self.adaptive = self.negative and loss.adaptive
         if self.kind.rows == DRAWN:
             self.alias_table, self.offsets = data["alias_table"], data["offsets"]
+            self.has_groups = "noise_words" in data
+            if self.has_groups:
+                self.noise_start, self.noise_size = data["noise_start"], data["noise_size"]
+                self.noise_words = data["noise_words"]
         elif self.kind.rows == PATH:
             self.starts, self.nodes, self.codes = data["starts"], data["nodes"], data["codes"]
         elif self.kind.rows == CLASSES:
@@ -1001,9 +1008,8 @@ cdef class Kernel:
                 # The centre word is not in the group, so skip it:
                 j = previous[k] if previous[k] != w.centre_index else previous[w.centre_index]
                 repeated = j >= first
-            elif self.track_repeats and self.tags_are_words:
-                j = w.first_tag + k - right - 1
-                repeated = self.is_in_group(worker, w, first, right, worker.kept.words[j] - self.sizes.words)
+            elif k > right:
+                repeated = self.track_repeats and self.tags_are_words  # it may be a context word, too
             # A repeated word begins a new group if the loss is sequential, because the step computes all scores from
             # the old values of the input rows.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
@@ -1015,14 +1021,6 @@ cdef class Kernel:
                 w.repeats |= repeated
             w.n += 1
         w.group_starts[w.groups] = w.n
-
-    cdef bint is_in_group(self, Worker *worker, Window *w, int64_t first, int64_t right, int32_t word) noexcept nogil:
-        """Return True if a word is one of the context words from index `first` to `right`."""
-        cdef int64_t k
-        for k in range(first, right + 1):
-            if k != w.centre_index and worker.kept.words[k] == word:
-                return True
-        return False
 
     cdef inline void choose_outputs(self, Worker *worker, Window *w, int32_t centre) noexcept nogil:
         """Set the output rows that predict the centre word, with their targets and offsets."""
@@ -1082,14 +1080,22 @@ cdef class Kernel:
             worker.draws.next_random[j] = draw(worker)
             prefetch(&self.alias_table[high_half(worker.draws.next_random[j], self.alias_table.shape[0]), 0])
 
+    cdef inline int32_t word_of(self, uint64_t random, int32_t centre) noexcept nogil:
+        """Return the word that is drawn by a random number as a negative of the centre word."""
+        cdef int64_t first
+        if not self.has_groups:
+            return alias_of(&self.alias_table[0, 0], random, self.alias_table.shape[0])
+        first = self.noise_start[centre]
+        return self.noise_words[first + alias_of(&self.alias_table[first, 0], random, self.noise_size[centre])]
+
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
         """Draw K words for a group, which has drawn `first` words so far, and set its output rows."""
-        cdef int64_t size = self.alias_table.shape[0], j
+        cdef int64_t j
         cdef int32_t *words = worker.draws.words
         cdef float **outputs = w.outputs + group * self.max_rows
         words[0] = w.centre
         for j in range(self.negative):
-            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.draws.next_random[j], size)
+            words[first + 1 + j] = self.word_of(worker.draws.next_random[j], w.centre)
         if self.kind.weighted:
             self.count_words(words, worker.draws.counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
@@ -1116,7 +1122,7 @@ cdef class Kernel:
 
     cdef void redraw_words(self, Worker *worker, int32_t *words) noexcept nogil:
         """Replace drawn words that repeat an earlier one by new draws."""
-        cdef int64_t size = self.alias_table.shape[0], j, k, tries
+        cdef int64_t j, k, tries
         for j in range(1, self.negative + 1):
             tries = k = 0
             while k < j:
@@ -1126,9 +1132,13 @@ cdef class Kernel:
                 tries += 1
                 k = 0
                 if tries < MAX_REDRAWS:
-                    words[j] = alias_of(&self.alias_table[0, 0], draw(worker), size)
+                    words[j] = self.word_of(draw(worker), words[0])
+                elif self.has_groups:
+                    words[j] = self.noise_words[
+                        self.noise_start[words[0]] + (tries - MAX_REDRAWS) % self.noise_size[words[0]]
+                    ]
                 else:
-                    words[j] = (words[j] + 1) % size
+                    words[j] = (words[j] + 1) % self.alias_table.shape[0]
 
     cdef void set_offsets(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
         """Set the offsets and weights of the centre word and the drawn words."""

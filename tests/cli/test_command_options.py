@@ -689,6 +689,7 @@ TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
     *("train --tags", "train --save-documents"),  # tests/training/test_documents.py
+    "train --negatives-from",  # tests/training/test_pairs.py
     *("train --pairs", "train --contexts"),  # tests/training/test_pairs.py
     *("train --resume", "tune --resume", "train --verbose", "train --dry-run"),
     *(

@@ -603,7 +603,6 @@ def sessions_of_table(
         all_sessions = _keys_of_types(types[1], key_types[1]) if with_names else None
         sizes = types[1].counts()[FIRST_TYPE:]
         last, rows_done, rows_total = FIRST_TYPE, 0, int(sizes.sum())
-        is_context = Words(all_items.blob, all_items.offsets).start_with(OWN_PREFIX.encode()) & has_contexts
         with _translate_write_errors(folder):
             for items, lengths in rows.sessions(sizes, workers):
                 first, last = last, last + len(lengths)
@@ -611,16 +610,12 @@ def sessions_of_table(
                 names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
                 rows_done += len(items)
                 bytes_done = block.bytes_done * rows_done // rows_total
-                if has_contexts:  # an item that several rows of a session name in `also_context` comes once
-                    keep = ~(is_context[items] & (items == np.roll(items, 1)))
-                    starts = np.cumsum(lengths) - lengths
-                    items, lengths = items[keep], np.add.reduceat(keep, starts, dtype=np.int64)
-                of_sessions = weights[first - FIRST_TYPE : last - FIRST_TYPE]
-                for part, sizes_of_part in (
-                    _repeated(items, lengths, of_sessions) if len(weights) else [(items, lengths)]
-                ):
+                if has_contexts:
+                    items, lengths = _without_repeated_contexts(items, lengths, all_items)
+                of_sessions = weights[first - FIRST_TYPE : last - FIRST_TYPE] if len(weights) else np.ones(len(lengths))
+                for part, part_lengths in _repeated(items, lengths, of_sessions):
                     keys = replace(all_items, numbers=part.astype(np.int32))
-                    yield SessionBlock(keys, sizes_of_part, "the table", 1, bytes_done=bytes_done, names=names)
+                    yield SessionBlock(keys, part_lengths, "the table", 1, bytes_done=bytes_done, names=names)
 
 
 def _with_weights(weights: NDArray[np.float64], block: RowBlock, sessions: NDArray[np.uint32]) -> NDArray[np.float64]:
@@ -638,6 +633,15 @@ def _with_weights(weights: NDArray[np.float64], block: RowBlock, sessions: NDArr
         found = f"{block.weights[bad]:.0f}, and {weights[sessions[bad]]:.0f} in another row"
         raise W2VError(f"{block.place(bad)}: the weight of this session is {found}: give all of its rows the same")
     return weights
+
+
+def _without_repeated_contexts(
+    items: NDArray[np.uint32], lengths: NDArray[np.int64], all_items: Keys
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the items and lengths of sessions, with each item of `also_context` of a session once."""
+    is_context = Words(all_items.blob, all_items.offsets).start_with(OWN_PREFIX.encode())
+    keep = ~(is_context[items] & (items == np.roll(items, 1)))
+    return items[keep], np.add.reduceat(keep, np.cumsum(lengths) - lengths, dtype=np.int64)
 
 
 def _repeated(

@@ -197,7 +197,7 @@ def read_words(
         return walk_store(graph, config.walks, seed=config.settings.seed, folder=cache, **resources), None
     if isinstance(text, PairSource):
         assert config.pairs
-        return text.read(config.pairs, folder=cache, **resources), None
+        return text.read(config.pairs, config.negatives_from, folder=cache, **resources), None
     if isinstance(text, TaggedTexts):
         joined_phrases = None
         with ExitStack() as stack:
