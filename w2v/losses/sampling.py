@@ -257,7 +257,8 @@ def draw_from_groups(loss: SamplingLoss, groups: Integers) -> SamplingLoss:
     is_large = sizes[groups] > loss.negative
     starts = len(weights) + np.cumsum(sizes) - sizes
     restricted = copy.copy(loss)
-    restricted.data = loss.data | {
+    restricted.data = {
+        **loss.data,
         "alias_table": np.concatenate(tables),
         "noise_words": np.append(np.arange(len(weights), dtype=np.int32), order),
         "noise_start": np.where(is_large, starts[groups], 0),
