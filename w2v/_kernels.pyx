@@ -78,6 +78,8 @@ Examples.   A text with labels is an example. Its input rows are those of its wo
 Documents.  With paragraph vectors (Le and Mikolov 2014) a sentence is a document, which begins with its tags in the
             file of ids. The rows of tags follow the rows of the V words. They are input rows of each window of the
             document: of CBOW (PV-DM), of skip-gram, or instead of the context words (PV-DBOW), where the window is 0.
+            An item that is context of all windows of its session (Grbovic and Cheng 2018) is such a tag, which has the
+            row of a word.
 Prefetching. Output rows are accessed at random, and the matrix is larger than any cache. So the rows of a window are
             filled LOOKAHEAD windows before its step, and their cache lines are prefetched in the meantime.
 Storage.    Rows can be stored as bfloat16, the upper half of a float, in half the memory. A step converts its rows to
@@ -286,10 +288,13 @@ cdef class Kernel:
     cdef const int32_t[::1] nodes
     cdef const int8_t[::1] codes
     cdef const float[::1] offsets
+    cdef bint has_groups                     # whether negatives come from the group of the centre word
+    cdef const int64_t[::1] noise_start, noise_size  # see draw_from_groups
+    cdef const int32_t[::1] noise_words
     cdef const int32_t[::1] class_of
     cdef LossKind kind
     cdef int64_t first_kept                  # index of the first kept word of a chunk
-    cdef bint has_tags, fixed_words          # see Tags
+    cdef bint has_tags, fixed_words, tags_are_words  # see Tags
     cdef const int64_t[::1] document_starts
     cdef int window_size, negative, shrink_windows, cbow, corrected_gradient, adaptive
     cdef bint whole_sentences                # see GeneralOptions
@@ -343,6 +348,10 @@ cdef class Kernel:
         self.adaptive = self.negative and loss.adaptive
         if self.kind.rows == DRAWN:
             self.alias_table, self.offsets = data["alias_table"], data["offsets"]
+            self.has_groups = "noise_words" in data
+            if self.has_groups:
+                self.noise_start, self.noise_size = data["noise_start"], data["noise_size"]
+                self.noise_words = data["noise_words"]
         elif self.kind.rows == PATH:
             self.starts, self.nodes, self.codes = data["starts"], data["nodes"], data["codes"]
         elif self.kind.rows == CLASSES:
@@ -359,6 +368,7 @@ cdef class Kernel:
         self.has_tags = plan.tags is not None
         if self.has_tags:
             self.document_starts, self.fixed_words = plan.tags.document_starts, plan.tags.fixed_words
+            self.tags_are_words = plan.tags.are_words
         self.split_at_repeats = self.kind.sequential and not self.cbow
         # A mean of float32 rows may contain a row twice. The rows of an example are distinct.
         self.track_repeats = (self.sizes.bfloat16 or not self.cbow) and plan.examples is None
@@ -648,6 +658,8 @@ cdef class Kernel:
         cdef int32_t word
         for k in range(kept.start, kept.end):
             word = kept.words[k]
+            if self.tags_are_words and word >= self.sizes.words:
+                word -= self.sizes.words
             if word != END_OF_SENTENCE:
                 kept.rows[k] = <float *>(first + (worker.composed.slots[word] if self.has_subwords else word)
                                          * self.sizes.row_bytes)
@@ -832,18 +844,21 @@ cdef class Kernel:
 
         These tags go before the collected words, and the tags of this document that the chunk has are not used.
         """
-        cdef int64_t token = document_start, first_tag, k
-        while token < self.id_count and self.word_of_type[self.ids[token]] >= self.sizes.words:
+        cdef int64_t token = document_start, first_tag, k, start = kept.start
+        while token < self.id_count and self.ids[token] != SENTENCE_END_ID:
+            if self.is_word(self.word_of_type[self.ids[token]]):
+                break
             token += 1
-        first_tag = kept.start - (token - document_start)
-        for k in range(kept.start, kept.end):
-            if kept.words[k] == END_OF_SENTENCE and k > kept.start:
-                first_tag = k + 1
-            kept.first_tag[k] = <int32_t>first_tag
         while token > document_start:
             token -= 1
-            kept.start -= 1
-            kept.words[kept.start] = self.word_of_type[self.ids[token]]
+            if self.word_of_type[self.ids[token]] >= 0:
+                kept.start -= 1
+                kept.words[kept.start] = self.word_of_type[self.ids[token]]
+        first_tag = kept.start
+        for k in range(start, kept.end):
+            if kept.words[k] == END_OF_SENTENCE and k > start:
+                first_tag = k + 1
+            kept.first_tag[k] = <int32_t>first_tag
 
     cdef void shuffle_long_sentences(self, Worker *worker, int64_t first, int64_t end) noexcept nogil:
         """Shuffle the words of each sentence that is longer than a window.
@@ -969,6 +984,7 @@ cdef class Kernel:
             w.first_tag = worker.kept.first_tag[centre]
             while worker.kept.words[w.first_tag + w.tags] >= self.sizes.words:
                 w.tags += 1
+            repeats = repeats or (self.track_repeats and self.tags_are_words and w.tags > 0)
         if right - left + w.tags > self.sizes.inputs_per_step or repeats:
             self.form_several_groups(worker, w, right)
         else:
@@ -992,6 +1008,8 @@ cdef class Kernel:
                 # The centre word is not in the group, so skip it:
                 j = previous[k] if previous[k] != w.centre_index else previous[w.centre_index]
                 repeated = j >= first
+            elif k > right:
+                repeated = self.track_repeats and self.tags_are_words  # it may be a context word, too
             # A repeated word begins a new group if the loss is sequential, because the step computes all scores from
             # the old values of the input rows.
             if (w.n == 0 or w.n - w.group_starts[w.groups - 1] == self.sizes.inputs_per_step
@@ -1062,14 +1080,22 @@ cdef class Kernel:
             worker.draws.next_random[j] = draw(worker)
             prefetch(&self.alias_table[high_half(worker.draws.next_random[j], self.alias_table.shape[0]), 0])
 
+    cdef inline int32_t word_of(self, uint64_t random, int32_t centre) noexcept nogil:
+        """Return the word that is drawn by a random number as a negative of the centre word."""
+        cdef int64_t first
+        if not self.has_groups:
+            return alias_of(&self.alias_table[0, 0], random, self.alias_table.shape[0])
+        first = self.noise_start[centre]
+        return self.noise_words[first + alias_of(&self.alias_table[first, 0], random, self.noise_size[centre])]
+
     cdef void draw_words(self, Worker *worker, Window *w, int64_t group, int64_t first) noexcept nogil:
         """Draw K words for a group, which has drawn `first` words so far, and set its output rows."""
-        cdef int64_t size = self.alias_table.shape[0], j
+        cdef int64_t j
         cdef int32_t *words = worker.draws.words
         cdef float **outputs = w.outputs + group * self.max_rows
         words[0] = w.centre
         for j in range(self.negative):
-            words[first + 1 + j] = alias_of(&self.alias_table[0, 0], worker.draws.next_random[j], size)
+            words[first + 1 + j] = self.word_of(worker.draws.next_random[j], w.centre)
         if self.kind.weighted:
             self.count_words(words, worker.draws.counts, first)
         elif equal_pairs(words, self.negative + 1) > self.negative + 1:
@@ -1096,7 +1122,7 @@ cdef class Kernel:
 
     cdef void redraw_words(self, Worker *worker, int32_t *words) noexcept nogil:
         """Replace drawn words that repeat an earlier one by new draws."""
-        cdef int64_t size = self.alias_table.shape[0], j, k, tries
+        cdef int64_t j, k, tries
         for j in range(1, self.negative + 1):
             tries = k = 0
             while k < j:
@@ -1106,9 +1132,13 @@ cdef class Kernel:
                 tries += 1
                 k = 0
                 if tries < MAX_REDRAWS:
-                    words[j] = alias_of(&self.alias_table[0, 0], draw(worker), size)
+                    words[j] = self.word_of(draw(worker), words[0])
+                elif self.has_groups:
+                    words[j] = self.noise_words[
+                        self.noise_start[words[0]] + (tries - MAX_REDRAWS) % self.noise_size[words[0]]
+                    ]
                 else:
-                    words[j] = (words[j] + 1) % size
+                    words[j] = (words[j] + 1) % self.alias_table.shape[0]
 
     cdef void set_offsets(self, Worker *worker, Window *w, int64_t group) noexcept nogil:
         """Set the offsets and weights of the centre word and the drawn words."""
@@ -1233,7 +1263,7 @@ cdef Sizes sizes_of(plan) except *:
     cdef Sizes s
     settings = plan.settings
     s.window_size, s.tags = plan.window_size, plan.tags.most if plan.tags else 0
-    s.words = len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0)
+    s.words = plan.words
     s.n, s.m = plan.max_context, plan.loss.max_rows
     s.kept, s.width = plan.chunk_size + 2 * (s.window_size + 1) + s.tags, plan.width
     s.bfloat16, s.pooled = settings.storage == "bf16", settings.model != "skipgram"

@@ -75,6 +75,9 @@ READING: Changes = {
     "--item i --session s --order t": {"item": "i", "session": "s", "order": "t"},
     **HEADER,
 }
+SESSIONS: Changes = {
+    f"--item i --session s | {option}": changes for option, changes in own("--also-context c; --weight w").items()
+}
 GRAPH: Changes = {
     "--weighted": {"weighted": True},
     "--unweighted": {"weighted": False},
@@ -178,6 +181,7 @@ CALLS = [
         TRAINING_DEFAULTS | {"-o": "new.bin"},
         SETTINGS
         | READING
+        | SESSIONS
         | {
             "--sg": {"model": "skipgram"},
             "--config sg.toml | --cbow": {"model": "cbow"},
@@ -441,8 +445,8 @@ CALLS = [
         {"column": None, "encoding": "utf-8", "long_table": None},
         {
             **own("--column none; --encoding cp949"),
-            "--item i --session s": {"long_table": ["i", "s", None]},
-            "--item i --session s --order t": {"long_table": ["i", "s", "t"]},
+            "--item i --session s": {"long_table": ["i", "s", None, None, None]},
+            "--item i --session s --order t": {"long_table": ["i", "s", "t", None, None]},
         },
     ),
     *(
@@ -685,6 +689,7 @@ TESTED_ELSEWHERE = {
     *("--help", "--output", "--force", "--quiet", "--json", "--objective"),
     *("train --config", "train --save-config"),  # test_config.py
     *("train --tags", "train --save-documents", "query --documents"),  # tests/training/test_documents.py
+    "train --negatives-from",  # tests/training/test_pairs.py
     *("train --pairs", "train --contexts"),  # tests/training/test_pairs.py
     *("train --resume", "tune --resume", "train --verbose", "train --dry-run"),
     *(

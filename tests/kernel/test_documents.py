@@ -20,6 +20,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "dm": {"model": "cbow"},
     "dbow+words": {"model": "skipgram"},
 }
+SESSIONS: dict[str, dict[str, Any]] = {  # models whose tags are words
+    "also_context skipgram": {"model": "skipgram", "documents": None},
+    "also_context cbow": {"model": "cbow", "documents": None},
+}
 LOSSES = ["ns", "nce", "sampled", "hs", "class", "softmax"]
 
 
@@ -44,11 +48,13 @@ def plan_of(
     first_tag, ids, starts = 2 + len(COUNTS), list[int](), list[int]()
     for tags, words in texts(count):
         start = len(ids)
-        ids += [first_tag + tag for tag in tags] + [2 + word for word in words] + [1, 0]
+        ids += [each for tag in tags for each in [1] * (tag % 2) + [first_tag + tag]]  # 1: a tag that is not known
+        ids += [2 + word for word in words]
+        ids += [1, 0]
         starts += [start] * (len(ids) - start)
     chosen = make_loss(COUNTS, loss, **({"negative": 3} if loss in ("ns", "nce", "sampled") else {}))
     rows = np.append([-1, -1], np.arange(len(COUNTS) + TAGS)).astype(np.int32)
-    tags_of_plan = Tags(TAGS, most, np.array(starts[::chunk_size], np.int64))
+    tags_of_plan = Tags(TAGS, most, np.array(starts[::chunk_size], np.int64), are_words=documents in SESSIONS)
     settings: dict[str, Any] = {
         "window": WINDOW,
         "alpha": 0.1,
@@ -56,14 +62,16 @@ def plan_of(
         "vector_size": size,
         "documents": documents,
     }
-    settings |= {"keep_thresholds": np.full(len(COUNTS) + TAGS, 3 << 30, np.uint32)} | MODELS[documents] | given
+    settings |= (
+        {"keep_thresholds": np.full(len(COUNTS) + TAGS, 3 << 30, np.uint32)} | (MODELS | SESSIONS)[documents] | given
+    )
     settings["keep_thresholds"][len(COUNTS) :] = 2**32 - 1
     plan = new_plan(
         chosen, ids=np.array(ids, np.uint32), word_of_type=rows, chunk_size=chunk_size, tags=tags_of_plan,
         **{"instruction_set": SETS[0]} | settings,
     )  # fmt: skip
     random, matrices = np.random.default_rng(4), dict[str, np.ndarray]()
-    for name, number in ("inputs", len(COUNTS) + TAGS), ("outputs", chosen.rows):
+    for name, number in ("inputs", plan.input_rows), ("outputs", chosen.rows):
         matrices[name] = memory.aligned_rows(number, size)
         matrices[name][:, :size] = random.normal(0, 0.5, (number, size))
     return plan, matrices
@@ -94,10 +102,18 @@ def test_kernels_train_documents_alike(loss: str, documents: str, chunk_size: in
     assert changes["inputs"][: len(COUNTS)].any() == (documents != "dbow")
 
 
+@pytest.mark.parametrize("chunk_size", [7, 1000])
+@pytest.mark.parametrize("model", SESSIONS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_kernels_train_sessions_whose_tags_are_words_alike(loss: str, model: str, chunk_size: int) -> None:
+    changes = assert_kernels_agree(*plan_of(model, loss, chunk_size))
+    assert np.abs(changes["inputs"]).max(axis=1).min() > 1e-3
+
+
 @pytest.mark.parametrize(
     "others", [{"per_pair": True}, {"window": MAX_INPUTS_PER_STEP - 1}, {"window": "all"}], ids=str
 )
-@pytest.mark.parametrize("documents", ["dbow", "dbow+words"])
+@pytest.mark.parametrize("documents", ["dbow", "dbow+words", "also_context skipgram"])
 def test_kernels_agree_if_tags_and_words_need_several_steps(documents: str, others: dict[str, Any]) -> None:
     assert_kernels_agree(*plan_of(documents, shrink_windows=False, **others))
 
@@ -113,7 +129,7 @@ def test_fixed_rows_stay_and_tags_train_as_in_the_loop(documents: str, loss: str
     assert np.abs(changes["inputs"]).max() > 0.1
 
 
-@pytest.mark.parametrize("documents", MODELS)
+@pytest.mark.parametrize("documents", [*MODELS, "also_context cbow"])
 @pytest.mark.parametrize("loss", ["hs", "class", "softmax"])  # losses without random draws
 def test_changes_are_the_gradient_of_the_reported_loss(loss: str, documents: str) -> None:
     options: dict[str, Any] = {"alpha": 1e-8, "epochs": 1, "shrink_windows": False, "size": 3, "count": 6}
@@ -127,11 +143,13 @@ def test_changes_are_the_gradient_of_the_reported_loss(loss: str, documents: str
     def total_loss() -> float:
         total = 0.0
         for tags, words in texts(6):
-            rows = [len(COUNTS) + tag for tag in tags]
+            rows = tags if documents in SESSIONS else [len(COUNTS) + tag for tag in tags]
             for at, centre in enumerate(words):
                 context = words[max(0, at - WINDOW) : at] + words[at + 1 : at + 1 + WINDOW]
                 chosen = rows if documents == "dbow" else context + rows
-                pooled = [chosen] * bool(chosen) if documents == "dm" else [[row] for row in chosen]
+                pooled = (
+                    [chosen] * bool(chosen) if documents in ("dm", "also_context cbow") else [[row] for row in chosen]
+                )
                 total -= sum(log_probability(plan.loss, outputs, inputs[each].mean(axis=0), centre) for each in pooled)
         return total
 
@@ -142,7 +160,7 @@ def test_changes_are_the_gradient_of_the_reported_loss(loss: str, documents: str
         np.testing.assert_allclose((moved[name] - matrix) / 1e-8, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("documents", MODELS)
+@pytest.mark.parametrize("documents", [*MODELS, *SESSIONS])
 def test_deterministic_threads_give_the_same_bits(documents: str) -> None:
     results = []
     for _ in range(2):

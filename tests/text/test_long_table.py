@@ -192,3 +192,78 @@ def test_a_long_table_is_cached_and_trained(tmp_path: Path) -> None:
     loaded = w2v.load(tmp_path / "a.safetensors")
     assert loaded.index_to_key == trained.wv.index_to_key == [1193, 7, 5]
     np.testing.assert_array_equal(loaded.vectors, trained.wv.vectors)
+
+
+CONTEXTS = [  # item, session, order, item that is also context, weight
+    (1, "a", 2, 9, 2), (2, "a", 1, None, 2), (3, "b", -np.inf, 8, 1), (4, "b", 1, 9, 1), (5, "b", 2, 8, 1),
+    (6, "c", 0, None, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [*WRITE, "pandas", "pyarrow"])
+def test_sessions_begin_with_their_contexts_and_are_repeated_by_weight(tmp_path: Path, kind: str) -> None:
+    frame = pandas.DataFrame(CONTEXTS, columns=["i", "s", "t", "c", "w"])
+    frame["t"] = frame["t"].replace(-np.inf, -5) if kind == "jsonl" else frame["t"]  # JSON has no infinity
+    source: Any = {"pandas": frame, "pyarrow": pyarrow.Table.from_pandas(frame)}.get(kind, tmp_path / kind)
+    if kind in WRITE:
+        WRITE[kind](frame.astype({"c": "Int64"}), source)
+    first, second = ["\ue0009", "2", "1"], ["\ue0009", "\ue0008", "3", "4", "5"]
+    assert read_sessions(source, **NAMES, also_context="c", weight="w") == ("int", [first, second, first])
+    assert read_sessions(source, **NAMES, weight="w")[1] == [first[1:], second[2:], first[1:]]
+    assert read_sessions(source, **NAMES, also_context="c")[1] == [first, second, ["6"]]
+
+
+@given(ROWS, st.integers(1, 9), st.integers(1, 70))
+def test_contexts_and_weights_are_the_same_in_blocks_of_any_size(
+    rows: list[tuple[int, int, int]], at_once: int, sorted_rows: int
+) -> None:
+    frame = frame_of(rows).assign(c=lambda frame: frame["i"].abs() % 3, w=lambda frame: frame["s"] % 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "ROWS_AT_ONCE", at_once)
+        patch.setattr(long_table, "ROWS_IN_MEMORY", sorted_rows)
+        kept = frame["w"].any()
+        if not kept:
+            with pytest.raises(W2VError, match="holds no words"):
+                read_sessions(frame, **NAMES, also_context="c", weight="w")
+            return
+        _, found = read_sessions(frame, **NAMES, also_context="c", weight="w")
+    expected = [
+        [*{f"\ue000{abs(int(item)) % 3}" for item in items}, *items]
+        for session, items in zip(dict.fromkeys(frame["s"]), grouped(rows), strict=True)
+        for _ in range(session % 3)
+    ]
+    for sessions in found, expected:
+        for session in sessions:  # contexts, in any order, come before the items
+            contexts = sorted(item for item in session if item[0] == "\ue000")
+            assert sorted(session[: len(contexts)]) == contexts
+            session[: len(contexts)] = contexts
+    assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("x", "a", "y", 0.5)], "row 1: column 'w': the weight is 0.5: it must be a whole number from 0 to 1,000,000"),
+        ([("x", "a", "y", 1), ("z", "a", "y", None)], "row 2: column 'w': the weight is missing"),
+        ([("x", "a", "y", -1)], "column 'w': the weight is -1"),
+        ([("x", "a", "y", 1e7)], "column 'w': the weight is 10000000.0"),
+        ([("x", "a", "y", "many")], "column 'w': the weight is 'many'"),
+        ([("x", "a", "y", 2), ("x", "b", "y", 1), ("x", "a", "y", 3)], "row 3: the weight of this session is 3, and 2"),
+        ([("\ue000x", "a", "y", 1)], "row 1: column 'i': the item begins with U.E000, which marks items of --also"),
+        ([("x", "a", ["y"], 1)], "row 1: column 'c': the item .* is of type list"),
+    ],
+)
+def test_impossible_weights_and_contexts_name_their_place(rows: list[Any], message: str) -> None:
+    frame = pandas.DataFrame(rows, columns=["i", "s", "c", "w"], dtype=object)
+    with pytest.raises(W2VError, match=f"^the table, {message}" if message.startswith("row") else message):
+        read_sessions(frame, item="i", session="s", also_context="c", weight="w")
+
+
+@pytest.mark.parametrize("name", ["also_context", "weight"])
+def test_columns_of_sessions_need_sessions_and_must_exist(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=rf"--{name.replace('_', '-')} \({name}=\) is a column of sessions"):
+        read_sessions(frame_of([(1, 1, 1)]), column="i", **{name: "t"})
+    (tmp_path / "x.csv").write_text("i,s,t\n1,2,3\n")
+    for source in (frame_of([(1, 1, 1)]), tmp_path / "x.csv"):
+        with pytest.raises(W2VError, match="column 'nothing'"):
+            read_sessions(source, **NAMES, **{name: "nothing"})

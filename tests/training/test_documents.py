@@ -97,6 +97,13 @@ def test_inference_changes_no_row_of_the_model(models: dict[str, w2v.Model]) -> 
     np.testing.assert_array_equal(rows[:, :16], models["dm"].views["words"].inputs)
 
 
+def test_each_text_has_its_own_random_numbers(models: dict[str, w2v.Model]) -> None:
+    inference = Inference(models["dm"].views["words"])
+    plans = [inference._plan_of(3, np.array(words, np.int32)) for words in ([0, 1, 2], [0, 1, 2], [0, 2, 1])]
+    one, same, other = (plan.settings.seed for plan in plans)
+    assert one == same != other
+
+
 def test_texts_without_known_words_get_zeros(models: dict[str, w2v.Model]) -> None:
     vectors = models["dbow"].infer(["nothing known", "", "t0w1 unknown t0w2", "t0w1 t0w2"])
     assert not vectors[:2].any()
@@ -213,7 +220,7 @@ def test_model_without_documents_says_how_to_get_them() -> None:
         ({"tags": [2.0**60] * TEXTS}, "neither text nor a whole number"),
         ({"tags": ["a\ue001b"] * TEXTS}, r"row 1: the label or tag 'a\\ue001b' has a private character"),
         ({"tags": "id"}, "needs --column"),
-        ({"max_types": 20}, "more words and documents than --max-types"),
+        ({"max_types": 20}, "more words and tags than --max-types"),
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow
 import pytest
 from pyarrow import parquet
 
 import w2v
-from tests.helpers import run
+from tests.helpers import run, train_and_stop
 from w2v.errors import SettingsError, W2VError
 from w2v.formats import registry
 from w2v.formats.base import Format
+from w2v.kernel.plan import initial_inputs
 from w2v.text.phrases import Phrases
 from w2v.training.model import Model
 from w2v.vectors.keyed import KeyedVectors
@@ -177,3 +179,90 @@ def test_messages_call_items_items(tmp_path: Path) -> None:
     assert repr(Model.load(tmp_path / "m.safetensors")).startswith("<Model: 5 items, 3 values each")
     with pytest.raises(W2VError, match="no item occurs 99 times: the most frequent, '1193', occurs 30 times"):
         w2v.train(LISTS, min_count=99)
+
+
+def views_and_bookings() -> pandas.DataFrame:
+    """Return sessions of one item each, of a group. Item 90 or 91 is booked after the items of an even or odd group."""
+    rows = [(8 * group + view % 8, f"{group} {view}", 90 + group % 2) for group in range(4) for view in range(40)]
+    rows += [(90 + number % 2, f"booked {number}", None) for number in range(20)]
+    return pandas.DataFrame(rows, columns=["item", "session", "booked"])
+
+
+COLUMNS = {"item": "item", "session": "session", "also_context": "booked"}
+
+
+@pytest.mark.parametrize("model", ["skipgram", "cbow"])
+@pytest.mark.parametrize("loss", ["ns", "hs", "softmax"])
+def test_also_context_is_the_context_of_each_item_of_its_session(model: str, loss: str) -> None:
+    trained = w2v.train(views_and_bookings(), **COLUMNS, model=model, loss=loss, **SMALL | {"epochs": 30, "alpha": 0.5})
+    assert trained.metrics["tokens"] == 180
+    view = trained.views["words"]
+    assert trained.vocabulary.counts.tolist()[:2] == [10, 10]  # 90 and 91 are counted only where they are items
+    before = initial_inputs(34, 3, trained.settings.seed)[:, :3]
+    changed = [
+        key for key, row, old in zip(trained.wv.index_to_key, view.inputs, before, strict=True) if (row != old).any()
+    ]
+    assert sorted(changed) == [90, 91]  # sessions have one item, so no other item is context
+    if loss != "hs":
+        scores = view.outputs @ view.inputs[[trained.wv.key_to_index[90], trained.wv.key_to_index[91]]].T
+        favourite = {key: 90 + int(score.argmax()) for key, score in zip(trained.wv.index_to_key, scores, strict=True)}
+        assert [favourite[item] for item in range(32)] == [90 + item // 8 % 2 for item in range(32)]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"deterministic": True, "workers": 2, "epochs": 2}, {"window": "all", "model": "cbow"}]
+)
+def test_weighted_sessions_with_contexts_equal_their_repetitions_and_resume(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    random = np.random.default_rng(5)
+    sessions = [[*map(int, random.integers(0, 30, random.integers(2, 9)))] for _ in range(900)]
+    rows = [(item, number, min(each), number % 4) for number, each in enumerate(sessions) for item in each]
+    table = pandas.DataFrame(rows, columns=["item", "session", "booked", "times"])
+    repeated = pandas.concat(
+        table[table["times"] > count].assign(session=lambda part, count=count: part["session"] + 1000 * count)
+        for count in range(3)
+    )
+    given = SMALL | {"epochs": 12} | COLUMNS | options
+    expected = w2v.train(repeated, **given)
+    weighted = w2v.train(table, **given, weight="times")
+    np.testing.assert_array_equal(weighted.vectors, expected.vectors)
+    assert weighted.metrics["tokens"] == len(repeated)
+    train_and_stop(tmp_path / "states", table, 0.4, **given, weight="times")
+    np.testing.assert_array_equal(w2v.resume(tmp_path / "states", table).vectors, expected.vectors)
+
+
+@pytest.mark.slow
+def test_numba_trains_contexts_of_sessions_alike() -> None:
+    models = [
+        w2v.train(views_and_bookings(), **COLUMNS, kernel=kernel, loss="hs", **SMALL) for kernel in ("cython", "numba")
+    ]
+    np.testing.assert_allclose(models[0].vectors, models[1].vectors, atol=1e-5)
+
+
+def test_items_of_also_context_that_are_not_in_the_vocabulary_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    table = views_and_bookings().replace({"booked": {91: 1000}})
+    with caplog.at_level(logging.WARNING, "w2v"):
+        trained = w2v.train(table, **COLUMNS, **SMALL)
+    assert "--also-context: 1 item not in the vocabulary, left out" in caplog.messages
+    assert 1000 not in trained.wv
+    more = w2v.train(views_and_bookings(), continue_from=trained, vocab="union", **COLUMNS, workers=1)
+    assert more.wv.index_to_key == trained.wv.index_to_key
+    longer = table.assign(booked=1000, session=0)
+    without = w2v.train(longer, item="item", session="session", **SMALL)
+    np.testing.assert_array_equal(w2v.train(longer, **COLUMNS, **SMALL).vectors, without.vectors)
+    with pytest.raises(
+        W2VError, match=r"no session has an item in the column of --also-context: all of them are missing"
+    ):
+        w2v.train(table.assign(booked=None), **COLUMNS, **SMALL)
+    for options in ({"subwords": "2-3"}, {"init": trained.wv, "freeze": "inputs"}):
+        with pytest.raises(SettingsError, match=r"--also-context .* cannot be combined with --subwords"):
+            w2v.train(table, **COLUMNS, **SMALL | options)
+
+
+def test_the_command_reads_weights_and_contexts_of_sessions(tmp_path: Path) -> None:
+    table = views_and_bookings().assign(times=2)
+    parquet.write_table(pyarrow.Table.from_pandas(table), tmp_path / "views.parquet")
+    options = "--item item --session session --also-context booked --weight times --min-count 1 --vector-size 4 --quiet"
+    run("train", tmp_path / "views.parquet", *options.split(), "-o", tmp_path / "m.safetensors")
+    assert Model.load(tmp_path / "m.safetensors").metrics["tokens"] == 360

@@ -1,5 +1,6 @@
 """Training on pairs: `w2v train --pairs` and `w2v.train_pairs`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,15 @@ import pytest
 import scipy.sparse
 
 import w2v
-from tests.helpers import run, run_json, train_and_stop
+from tests.helpers import new_plan, run, run_json, run_threads, train_and_stop
+from w2v._kernels import Kernel
 from w2v.errors import SettingsError, W2VError
 from w2v.graph.pairs import PairSource
+from w2v.losses.registry import Settings, loss_for
+from w2v.losses.sampling import SamplingLoss, draw_from_groups
+from w2v.system import memory
+from w2v.text.examples import Examples
+from w2v.text.vocabulary import Vocabulary
 from w2v.training.pairs import _Pairs as Pairs
 from w2v.training.pairs import examples_of
 
@@ -322,3 +329,103 @@ def test_a_model_of_texts_cannot_be_continued_with_pairs() -> None:
     model = w2v.train(["a b c d"] * 30, documents="dbow", min_count=1, **SMALL)
     with pytest.raises(SettingsError, match="was not trained on pairs of two vocabularies"):
         w2v.train_pairs([("a", "x"), ("b", "y")], continue_from=model)
+
+
+def test_negatives_come_from_the_group_of_the_context_in_proportion_to_counts() -> None:
+    counts, examples_of_label, alpha = np.array([64, 36, 25, 16, 9, 4, 1, 1]), 4000, 1e-6
+    settings = Settings(model="skipgram", vector_size=4, alpha=alpha, min_alpha=alpha, negative=1, ns_exponent=0.5)
+    loss = loss_for(settings, Vocabulary([*"abcdefgh"], counts))
+    assert isinstance(loss, SamplingLoss)
+    restricted = draw_from_groups(loss, np.array([0, 1, 0, 1, 0, 0, 0, 2]))
+    for label, negatives in (0, [2, 4, 5, 6]), (3, [1]), (7, [0, 1, 2, 3, 4, 5, 6]):  # h has a group of its own
+        starts, chunks = np.arange(examples_of_label + 1), np.arange(0, examples_of_label + 1, 500)
+        rows, labels = np.zeros((2, examples_of_label), np.int32)
+        importance = np.ones(examples_of_label, np.float32)
+        plan = new_plan(
+            restricted, ids=np.zeros(1, np.uint32), word_of_type=np.zeros(1, np.int32), settings=settings,
+            examples=Examples(starts, rows, np.empty(0, np.float32), starts, labels + np.int32(label), importance),
+            chunk_starts=chunks, keep_thresholds=np.zeros(1, np.uint32), chunk_size=500,
+        )  # fmt: skip
+        inputs, outputs = memory.aligned_rows(1, 4), memory.aligned_rows(8, 4)
+        inputs[0, 0] = 1
+        run_threads(Kernel(replace(plan, tokens_before=chunks), inputs, outputs), 1)
+        drawn = outputs[:, 0] / (-alpha / 2)  # the scores are about 0, so each negative moves its row by -alpha / 2
+        drawn[label] += examples_of_label
+        expected = np.zeros(8)
+        expected[negatives] = np.sqrt(counts[negatives]) / np.sqrt(counts[negatives]).sum() * examples_of_label
+        assert not drawn[expected == 0].round(-2).any()
+        np.testing.assert_allclose(drawn, expected, atol=5 * np.sqrt(examples_of_label) / 2)
+
+
+def market(number: int) -> pd.DataFrame:
+    """Return pairs of users and songs; song k is of market k % `number`."""
+    table = pd.DataFrame(plays(), columns=["user", "song", "plays"])
+    return table.assign(market=table["song"].str[5:].astype(int) % number)
+
+
+def test_one_group_of_all_contexts_is_the_same_as_no_groups() -> None:
+    expected = w2v.train_pairs(market(1)[["user", "song", "plays"]], **SMALL)
+    assert_same_model(w2v.train_pairs(market(1), negatives_from="market", **SMALL), expected)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_columns_of_files_name_the_groups(suffix: str, tmp_path: Path, caplog: Any, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = market(5)  # the first market has 8 contexts, the others 7
+    table.loc[table["song"] == "song 0", "market"] = 9
+    write = {"csv": table.to_csv, "parquet": table.to_parquet, "jsonl": table.to_json}[suffix]
+    write(f"p.{suffix}", **{"index": False} if suffix != "jsonl" else {"orient": "records", "lines": True})
+    columns = {"edges": "user,song,plays", "negatives_from": "market"}
+    model = w2v.train_pairs(tmp_path / f"p.{suffix}", **columns, **SMALL, deterministic=True)
+    assert "negatives-from: 1 of 36 contexts are in groups of at most 5, and draw from all contexts" in caplog.messages
+    sizes = dict(zip(model.contexts.index_to_key, model.views["words"].loss.data["noise_size"].tolist(), strict=True))
+    assert sizes == {f"song {song}": 36 if song == 0 else 7 for song in range(36)}
+    expected = w2v.train_pairs(table, **columns, **SMALL, deterministic=True)
+    assert_same_model(expected, model)
+    if suffix == "csv":
+        given = "--edges user,song,plays --negatives-from market --vector-size 8 --workers 1 --epochs 3 --quiet"
+        run("train", "--pairs", "p.csv", *given.split(), "--deterministic", "-o", "m.safetensors")
+        assert_same_model(w2v.Model.load("m.safetensors"), expected)
+        train_and_stop(tmp_path / "states", PairSource(table), 0.3, **{**SMALL, "epochs": 30}, **columns)
+        resumed, whole = (
+            w2v.resume(tmp_path / "states", table),
+            w2v.train_pairs(table, **{**SMALL, "epochs": 30}, **columns),
+        )
+        assert_same_model(resumed, whole)
+        with pytest.raises(W2VError, match=r"text"):
+            w2v.resume(tmp_path / "states", table.assign(market=1))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (
+            {"market": [1, 2, 2]},
+            {},
+            "the table, row 3: the context 'x' has another group, '2', than in a row before: a",
+        ),
+        (
+            {"market": ["a", None, "b"]},
+            {},
+            "the table, row 2: a group of a context is missing: it must be text or a whole",
+        ),
+        ({"market": [1, 1.5, 2]}, {}, "the table, row 1: a group of a context is 1.0: it must be text or a whole"),
+        ({}, {"negatives_from": "nothing"}, "column 'nothing'"),
+        ({}, {"loss": "hs"}, "negatives_from: loss hs, kernel cython: choose loss ns and kernel cython"),
+        ({}, {"kernel": "numba"}, "negatives_from: loss ns, kernel numba: choose"),
+        ({}, {"delimiter": "tab"}, "(negatives_from=) names a column: give a table, without"),
+    ],
+    ids=str,
+)
+def test_groups_that_cannot_be_used(change: dict[str, Any], options: dict[str, Any], message: str) -> None:
+    table = pd.DataFrame({"user": list("abc"), "song": list("xyx"), "market": [1, 2, 1]}).assign(**change)
+    with pytest.raises(W2VError) as error:
+        w2v.train_pairs(table, edges="user,song", **{"negatives_from": "market"} | options, **SMALL)
+    assert message in str(error.value)
+
+
+def test_groups_need_a_table_of_pairs() -> None:
+    with pytest.raises(SettingsError, match="names a column: give a table"):
+        w2v.train_pairs([("a", "x"), ("b", "y")], negatives_from="market", **SMALL)
+    with pytest.raises(SettingsError, match=r"negatives_from=\) has no effect without --pairs"):
+        w2v.train("text", negatives_from="market", **SMALL)

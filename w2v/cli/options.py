@@ -396,7 +396,8 @@ CLASSIFIER = composed(
 )
 ENCODING = options_for(ReadingOptions, "encoding", "header")
 LONG_TABLE = options_for(ReadingOptions, "item", "session", "order", common=True)
-READING = options_for(ReadingOptions)
+SESSIONS = "also_context", "weight"  # the options of sessions that only training has
+READING = options_for(ReadingOptions, *(name for name in options_of(ReadingOptions) if name not in SESSIONS))
 COLUMN_OF_TEXTS = option_for(
     ReadingOptions,
     "column",

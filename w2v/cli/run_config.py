@@ -51,7 +51,7 @@ SHOWN_FILES = 3  # number of corpus files shown in the command that resumes a ru
 # Options of RunConfig.from_options, except the options of Settings, ReadingOptions, WalkOptions and LabelOptions.
 RUN_OPTIONS = (
     "corpus", "graph", "pairs", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases",
-    "output", "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out", "tags",
+    "output", "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out", "tags", "negatives_from",
 )  # fmt: skip
 # The options for outputs, by parameter.
 OUTPUTS = {
@@ -216,6 +216,7 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         "config",
         "save_config",
         "tags",
+        "negatives_from",
         *KINDS,
     )
     reading = (name for name in options_of(ReadingOptions) if name != "cache")

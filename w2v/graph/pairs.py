@@ -22,11 +22,10 @@ from w2v.progress import Report
 from w2v.system.files import PathLike, temporary_folder, translate_os_errors
 from w2v.text._text import FIRST_TYPE, Items, Types
 from w2v.text.columns import JSON_START, columnar_kind
-from w2v.text.corpus import Corpus, DataFrameLike
+from w2v.text.corpus import Corpus, DataFrameLike, FromFiles
 from w2v.text.decompress import decompress
 from w2v.text.idstore import IdStore, store_of_ids
-from w2v.text.labels import OWN_PREFIX
-from w2v.text.words import Words, encode, is_missing, is_number
+from w2v.text.words import OWN_PREFIX, Words, encode, is_missing, is_number
 
 PREFIX = OWN_PREFIX.encode()  # of the names of contexts, unless inputs and contexts have one vocabulary
 ROWS_AT_ONCE = 1 << 16
@@ -36,7 +35,7 @@ MAX_WEIGHT = float(np.finfo(np.float32).max)
 Row = tuple[str, Any, Any, Any]  # the place for messages, the input, the context, and the weight
 
 
-class PairSource:
+class PairSource(FromFiles):
     """A user's pairs of an input and a context, each with a weight.
 
     One of: files, which hold an edge list (see `read_graph`), a Matrix Market, .npz or .mat matrix, or a table of JSON,
@@ -47,6 +46,7 @@ class PairSource:
         weights: The weights of an iterable of pairs, (N,); by default 1, or the third value of each triple.
 
     Attributes:
+        groups: After `read` with `negatives_from`, the group of each context.
         graph: After `read`, the pairs: an edge from each context to its inputs, with the sum of the weights of equal
             pairs. The names of contexts begin with PREFIX, unless there is one vocabulary.
 
@@ -55,59 +55,63 @@ class PairSource:
     """
 
     graph: Graph
+    groups: dict[bytes, bytes]
 
     def __init__(self, source: Any, weights: Iterable[Any] | None = None) -> None:
-        self._source, self._weights, self._corpus = source, weights, None
+        self._pairs, self._weights = source, weights
         if is_networkx(source) or isinstance(source, Graph | Mapping):
             raise W2VError(f"pairs are triples, a table, a matrix or a path, not of type {type(source).__name__}")
         if isinstance(source, np.ndarray) and source.ndim == 2 and (source.dtype.kind == "f" or source.shape[1] > 3):
             raise W2VError(f"pairs: an array of shape {source.shape} is a matrix: give scipy.sparse.csr_array(array)")
         is_path = isinstance(source, Corpus | str | Path)
         if is_path or isinstance(source, DataFrameLike) or _are_paths(source):
-            self._corpus = source if isinstance(source, Corpus) else Corpus(source)
+            self.source = source if isinstance(source, Corpus) else Corpus(source)
         elif not is_graph(source) and not isinstance(source, Iterable):
             raise W2VError(f"pairs are triples, a table, a matrix or a path, not of type {type(source).__name__}")
-        if weights is not None and (self._corpus or is_graph(source)):
+        if weights is not None and (self.source or is_graph(source)):
             raise SettingsError("weights belong to a list of pairs: name the column of a table with edges=")
 
-    @property
-    def files(self) -> list[str]:
-        """The paths of all files."""
-        return self._corpus.files if self._corpus else []
-
-    @property
-    def sizes(self) -> list[tuple[str, int]] | None:
-        """See Corpus."""
-        return self._corpus.sizes if self._corpus else None
-
     def checksum(self) -> str:
-        """Return the SHA-256 of what the ids of `read` lack: the number of inputs of each context, and the weights."""
+        """Return the SHA-256 of what the ids of `read` lack: numbers of inputs of contexts, weights and groups."""
         assert self.graph.weights is not None
         digest = hashlib.sha256(self.graph.indptr.data)
         digest.update(self.graph.weights.data)
+        digest.update(str(self.groups or "").encode())
         return digest.hexdigest()
 
     def __str__(self) -> str:
-        return str(self._corpus) if self.files else "the pairs"
+        return str(self.source) if self.files else "the pairs"
 
     def read(
-        self, options: GraphOptions, *, folder: PathLike | None, workers: int = 1, progress: Report | None = None
+        self,
+        options: GraphOptions,
+        negatives_from: str | None = None,
+        *,
+        folder: PathLike | None,
+        workers: int = 1,
+        progress: Report | None = None,
     ) -> IdStore:
         """Read the pairs into `graph`, and return the inputs of all pairs as ids, in a temporary file in a folder.
+
+        `negatives_from` is the column of a table with the group of the context.
 
         Raises:
             W2VError: The pairs cannot be read, or there are none with a weight above 0.
         """
-        prefixes = PREFIX if options.bipartite else b"", b""
-        if is_graph(self._source):
-            matrix = Graph.of(self._source, weighted=True, directed=True, bipartite=True)
+        prefixes, self.groups = (PREFIX if options.bipartite else b"", b""), {}
+        if negatives_from is not None and (self.source is None or options.delimiter or options.graph_format):
+            raise SettingsError(
+                "--negatives-from (negatives_from=) names a column: give a table, without --delimiter and --format"
+            )
+        if is_graph(self._pairs):
+            matrix = Graph.of(self._pairs, weighted=True, directed=True, bipartite=True)
             self.graph = matrix.as_pairs(prefixes)
-        elif self.files and not _is_table(self.files[0]):
-            assert self._corpus
+        elif self.files and negatives_from is None and not _is_table(self.files[0]):
+            assert self.source
             options = replace(options, directed=True)
-            self.graph = read_graph(self._corpus, options, pairs=prefixes, workers=workers, progress=progress)
+            self.graph = read_graph(self.source, options, pairs=prefixes, workers=workers, progress=progress)
         else:
-            self.graph = _graph_of_rows(self._rows(options), prefixes, workers)
+            self.graph = _graph_of_rows(self._rows(options, negatives_from), prefixes, workers)
         graph = self.graph
         if not len(graph.neighbours):
             raise NothingToTrain(f"{self}: no pair has a weight above 0")
@@ -121,21 +125,31 @@ class PairSource:
         key_type = graph.key_type
         return store_of_ids(ids, lambda: (counts, names), temporary_folder(folder), key_type=key_type, noun="item")
 
-    def _rows(self, options: GraphOptions) -> Iterator[Row]:
+    def _rows(self, options: GraphOptions, negatives_from: str | None) -> Iterator[Row]:
         """Yield the rows of a table, or the pairs or triples of an iterable."""
-        if self._corpus:
+        if self.source:
             if options.edges is None and self.files:
                 raise W2VError(f"{self} is a table: name its columns with --edges INPUT,CONTEXT[,WEIGHT] (edges=)")
-            columns = getattr(self._source, "column_names", None) or getattr(self._source, "columns", [])
+            columns = getattr(self._pairs, "column_names", None) or getattr(self._pairs, "columns", [])
             names = options.edges.split(",") if options.edges else [*map(str, columns)][:3]
             if len(names) < 2:
                 raise W2VError(f"a table with the columns {names!r:.60}: pairs need an input and a context")
-            for where, (given, context, *weight) in self._corpus.cells(names):
-                yield where, given, context, *(weight or [1])
+            names = names if negatives_from is None else [*names, negatives_from]
+            for where, (given, context, *others) in self.source.cells(names):
+                if negatives_from is not None:
+                    name, group = _name(context, where), _name(others.pop(), where, "a group of a context")
+                    if self.groups.setdefault(name, group) != group:
+                        found = f"{context!r:.60} has another group, {group.decode()!r:.60}, than in a row before"
+                        raise W2VError(f"{where}: the context {found}: a context has one group")
+                weight = others[0] if others else 1
+                if self.files and isinstance(weight, str):  # CSV has no types
+                    with suppress(ValueError):
+                        weight = float(weight)
+                yield where, given, context, weight
             return
-        pairs: Iterable[tuple[Any, Any]] = zip(self._source, repeat(1), strict=False)
+        pairs: Iterable[tuple[Any, Any]] = zip(self._pairs, repeat(1), strict=False)
         if self._weights is not None:
-            rows, weights = list(self._source), list(self._weights)
+            rows, weights = list(self._pairs), list(self._weights)
             if len(rows) != len(weights):
                 found = f"{pluralise(len(weights), 'weight')} (weights=) for {pluralise(len(rows), 'pair')}"
                 raise W2VError(f"{found}: one number is needed for each pair")
@@ -168,14 +182,14 @@ def _graph_of_rows(rows: Iterator[Row], prefixes: tuple[bytes, bytes], workers: 
     return Graph.from_blocks(blocks, found, directed=True, **how)
 
 
-def _name(value: Any, where: str) -> bytes:
+def _name(value: Any, where: str, noun: str = "an input or context") -> bytes:
     """Return the name of an input or a context. Raise W2VError unless it is valid text or a whole number."""
     if isinstance(value, str) and value:
         return encode(value)
     if is_number(value):
         return b"%d" % value
     found = "missing" if is_missing(value) or value == "" else f"{value!r:.60}"
-    raise W2VError(f"{where}: an input or context is {found}: it must be text or a whole number")
+    raise W2VError(f"{where}: {noun} is {found}: it must be text or a whole number")
 
 
 def _weight(row: Row) -> float:

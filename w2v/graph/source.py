@@ -8,10 +8,10 @@ from w2v.errors import W2VError
 from w2v.graph.graph import Graph, is_graph
 from w2v.graph.readers import GraphOptions, check_edges, read_graph
 from w2v.progress import Report
-from w2v.text.corpus import Corpus
+from w2v.text.corpus import Corpus, FromFiles
 
 
-class GraphSource:
+class GraphSource(FromFiles):
     """A user's graph: a Graph, a scipy.sparse matrix, a networkx graph, or files as in `read_graph`.
 
     Raises:
@@ -20,25 +20,14 @@ class GraphSource:
 
     def __init__(self, source: Any) -> None:
         self._graph = source if is_graph(source) else None
-        self._corpus = None
         if self._graph is None:
-            self._corpus = source if isinstance(source, Corpus) else Corpus(source)
-            if not self._corpus.files:
+            self.source = source if isinstance(source, Corpus) else Corpus(source)
+            if not self.source.files:
                 kind = type(source).__name__
                 raise W2VError(f"a graph is a path, or a graph of scipy.sparse or networkx, not of type {kind}")
 
-    @property
-    def files(self) -> list[str]:
-        """The paths of all files."""
-        return self._corpus.files if self._corpus else []
-
-    @property
-    def sizes(self) -> list[tuple[str, int]] | None:
-        """See Corpus."""
-        return self._corpus.sizes if self._corpus else None
-
     def __str__(self) -> str:
-        return str(self._corpus or "the graph")
+        return str(self.source or "the graph")
 
     def read(self, options: GraphOptions, *, workers: int = 1, progress: Report | None = None) -> Graph:
         """Return the graph, and log how many of its nodes have no edges.
@@ -46,8 +35,8 @@ class GraphSource:
         Raises:
             W2VError: If the graph cannot be read or has no edges.
         """
-        if self._corpus:
-            graph = read_graph(self._corpus, options, workers=workers, progress=progress)
+        if self.source:
+            graph = read_graph(self.source, options, workers=workers, progress=progress)
         else:
             graph = Graph.of(
                 self._graph, weighted=options.weighted, directed=options.directed, bipartite=options.bipartite

@@ -215,7 +215,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
         if s.kept[centre] == END_OF_SENTENCE:
             tags, in_first_document = 0, False
         elif s.kept[centre] >= plan.words and not in_first_document:
-            s.tags[tags] = s.kept[centre]
+            s.tags[tags] = s.kept[centre] - plan.words + plan.first_tag_row
             tags += 1
         if not 0 <= s.kept[centre] < plan.words:
             continue
@@ -226,7 +226,7 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
         n += tags
         if n == 0:
             continue
-        if s.kept[centre + plan.window_size] >= 0 and not has_subwords:
+        if 0 <= s.kept[centre + plan.window_size] < plan.words and not has_subwords:
             prefetch(inputs, s.kept[centre + plan.window_size])
         s.position[0] += 1
         word = s.kept[centre]
@@ -248,13 +248,17 @@ def train_chunk(plan: Any, s: Worker, epoch: int, chunk: int) -> tuple[float, in
 
 
 def collect_tags(plan: Any, s: Worker, chunk: int) -> int:
-    """Collect in s.tags the tags of the document in which a chunk begins, and return their number."""
+    """Collect in s.tags the rows of the tags of the document in which a chunk begins, and return their number."""
     tags = 0
     if len(s.tags) and chunk < len(plan.document_starts):
         token = plan.document_starts[chunk]
-        while token < len(plan.ids) and plan.word_of_type[plan.ids[token]] >= plan.words:
-            s.tags[tags] = plan.word_of_type[plan.ids[token]]
-            tags += 1
+        while token < len(plan.ids) and plan.ids[token] != SENTENCE_END_ID:
+            tag = plan.word_of_type[plan.ids[token]] - plan.words
+            if -plan.words <= tag < 0:  # the first word
+                break
+            if tag >= 0:  # the others are not known
+                s.tags[tags] = tag + plan.first_tag_row
+                tags += 1
             token += 1
     return tags
 
@@ -433,7 +437,8 @@ def shared_plan(plan: Plan, inputs: Array) -> Any:
     names = "ids", "word_of_type", "tokens_before", "keep_thresholds", "sides_by_size", "epochs", "chunk_size"
     fields: dict[str, Any] = {name: getattr(plan, name) for name in names} | {
         "inputs": inputs,
-        "words": len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0),
+        "words": plan.words,
+        "first_tag_row": 0 if plan.tags and plan.tags.are_words else plan.words,
         "document_starts": plan.tags.document_starts if plan.tags else np.empty(0, np.int64),
         "fixed_words": plan.tags is not None and plan.tags.fixed_words,
         "output_words": np.empty(0, np.int32) if plan.output_words is None else plan.output_words,

@@ -27,7 +27,9 @@ INSTRUCTION_SETS = ("avx512", "avx2", "neon", "baseline")  # fastest first
 
 @dataclass(frozen=True)
 class Tags:
-    """The tags of documents. Their input rows follow the rows of the words, and a document begins with its tags.
+    """The tags of documents, or the items of `also_context` of sessions. A document begins with its tags.
+
+    Tags have the numbers after the words. Their input rows follow the rows of the words, or are these rows.
 
     Attributes:
         count: The number of tags.
@@ -35,12 +37,14 @@ class Tags:
         document_starts: int64 (chunks,), the index in Plan.ids at which the document begins that contains the first
             id of each chunk.
         fixed_words: Whether the input rows of words stay unchanged.
+        are_words: Whether tag k has the input row of word k.
     """
 
     count: int
     most: int
     document_starts: NDArray[np.int64]
     fixed_words: bool = False
+    are_words: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Plan:
     Attributes:
         settings: The settings of the run. The kernels read them here, so an option reaches them under its own name.
         ids: uint32 (tokens + sentences,), the corpus; 0 ends a sentence.
-        word_of_type: int32 (types,), the word of each id; -1 for ids outside the vocabulary. A tag has its row.
+        word_of_type: int32 (types,), the word of each id; -1 for ids outside the vocabulary. A tag has its number.
         tokens_before: int64 (chunks + 1,), number of known tokens before each chunk in an epoch; the last entry is the
             total.
         keep_thresholds: uint32 (V,), a token is kept if a uniform 32-bit random number is <= keep_thresholds[word].
@@ -96,9 +100,21 @@ class Plan:
             return replace(self, examples=examples, chunk_starts=starts, tokens_before=examples.starts[starts])
         stop = max(1, int(share * len(self.ids)))
         last = (stop - 1) // self.chunk_size  # index of the last chunk
-        tokens_in_last = np.count_nonzero(self.word_of_type.take(self.ids[last * self.chunk_size : stop]) >= 0)
+        words = self.word_of_type.take(self.ids[last * self.chunk_size : stop])
+        tokens_in_last = np.count_nonzero((words >= 0) & (words < self.words))
         before = self.tokens_before[: last + 1]
         return replace(self, ids=self.ids[:stop], tokens_before=np.append(before, before[-1] + tokens_in_last))
+
+    @property
+    def words(self) -> int:
+        """The number of words, without tags."""
+        return len(self.keep_thresholds) - (self.tags.count if self.tags else 0)
+
+    @property
+    def input_rows(self) -> int:
+        """The number of input rows: one per word, followed by the rows of tags or of n-grams."""
+        own = self.words if self.tags and self.tags.are_words else len(self.keep_thresholds)
+        return own + (self.subwords.shared if self.subwords else 0)
 
     @property
     def sides_by_size(self) -> NDArray[np.int32]:

@@ -6,6 +6,7 @@ These losses draw words from the noise distribution q(w) ∝ count(w)^exponent.
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,6 +20,8 @@ from w2v.losses.loss import Alpha, Array, Integers, Loss, LossOptions, Worker, l
 from w2v.losses.rows import draw_words, effective_samples, logistic, prefetch_draws, set_importance, softmax
 from w2v.options import option
 from w2v.settings import LOSS, MAX_ADAPTIVE_BATCHES, GeneralOptions
+
+log = logging.getLogger("w2v")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +238,36 @@ def share_outputs(loss: SamplingLoss, output_words: Integers) -> SamplingLoss:
     shared = copy.copy(loss)
     shared.data = {"alias_table": alias_table(weights), "offsets": offsets}
     return shared
+
+
+def draw_from_groups(loss: SamplingLoss, groups: Integers) -> SamplingLoss:
+    """Return the same loss, which draws the negatives of a word from the words of its group.
+
+    The words of groups with at most K words draw from all words. `data` gets, for the entries of alias_table, the word
+    of each, noise_words, and for each word its first entry and their number, noise_start and noise_size.
+
+    Args:
+        loss: The loss, prepared for a run.
+        groups: The number of the group of each word, (V,).
+    """
+    weights, sizes = noise_weights(loss.vocabulary.counts, loss.options.ns_exponent), np.bincount(groups)
+    order = np.argsort(groups, kind="stable").astype(np.int32)
+    parts = np.split(weights[order], np.cumsum(sizes)[:-1])
+    tables = [alias_table(part / part.mean()) for part in (weights, *parts) if len(part)]
+    is_large = sizes[groups] > loss.negative
+    starts = len(weights) + np.cumsum(sizes) - sizes
+    restricted = copy.copy(loss)
+    restricted.data = {
+        **loss.data,
+        "alias_table": np.concatenate(tables),
+        "noise_words": np.append(np.arange(len(weights), dtype=np.int32), order),
+        "noise_start": np.where(is_large, starts[groups], 0),
+        "noise_size": np.where(is_large, sizes[groups], len(weights)),
+    }
+    if not is_large.all():
+        found = f"{np.count_nonzero(~is_large):,} of {len(groups):,} contexts"
+        log.warning("negatives-from: %s are in groups of at most %d, and draw from all contexts", found, loss.negative)
+    return restricted
 
 
 def noise_weights(counts: Integers, exponent: float) -> NDArray[np.float64]:

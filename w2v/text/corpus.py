@@ -67,6 +67,26 @@ LONG_LINE = 1 << 16  # bytes; if a line is longer, the text is divided at a spac
 MIN_LINES = 10  # a file needs this many lines to be recognised as another format, such as word pairs
 
 
+class FromFiles:
+    """Texts, pairs or a graph, which may come from files.
+
+    Attributes:
+        source: The files, or None.
+    """
+
+    source: Corpus | None = None
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of all files."""
+        return self.source.files if self.source else []
+
+    @property
+    def sizes(self) -> list[tuple[str, int]] | None:
+        """See Corpus."""
+        return self.source.sizes if self.source else None
+
+
 class File(NamedTuple):
     """A file, and the range of its bytes that belongs to a text.
 
@@ -472,7 +492,7 @@ class Corpus:
             import pyarrow
             import pyarrow.compute
 
-            for batch in pyarrow.table(dict(zip("abc", columns, strict=False))).to_batches(ROWS_AT_ONCE):
+            for batch in pyarrow.table(dict(zip("abcde", columns, strict=False))).to_batches(ROWS_AT_ONCE):
                 yield where, row, block_of_rows(batch.columns, long_table, where, row, pyarrow)
                 row += len(batch)
             return

@@ -18,10 +18,10 @@ from w2v.system.files import temporary_folder
 from w2v.text._subwords import IGNORED_LABEL, NO_LABEL, Addends, TextRows, TextTypes, hashes_of, idf_weights
 from w2v.text._text import PRUNED_TYPE, SENTENCE_END_ID
 from w2v.text.idstore import IdStore, TypeCounts, concatenate_in_files, temporary_array
-from w2v.text.labels import OWN_PREFIX, LabelOptions, label_of, label_token
+from w2v.text.labels import LabelOptions, label_of, label_token
 from w2v.text.subwords import Subwords
 from w2v.text.vocabulary import Vocabulary, extend_vocabulary, label_tensors, labels_of_file
-from w2v.text.words import Words
+from w2v.text.words import OWN_PREFIX, Words
 
 NGRAM_FACTOR = 0.6  # of the weights of n-grams of words with idf pooling (bench/NOTES.md)
 LETTERS_FACTOR = 0.25  # of the weights of n-grams of characters

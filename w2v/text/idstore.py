@@ -36,7 +36,7 @@ from w2v.text.long_table import LongTable, RowBlock, Rows
 from w2v.text.normalise import Normaliser, TextOptions, label_pattern
 from w2v.text.paths import CACHE_SUFFIX
 from w2v.text.sessions import Keys, SessionBlock
-from w2v.text.words import INTEGER, KeyType, Noun, Words
+from w2v.text.words import INTEGER, OWN_PREFIX, KeyType, Noun, Words
 
 SIGNATURE = files.IDS_SIGNATURE + b"1\n"
 # The largest allowed max_types. Ids have 31 bits. Types are pruned only after a block, so a block can exceed max_types.
@@ -267,6 +267,19 @@ class ReadingOptions(TextOptions):
         TEXT,
         default_text="the order of the rows",
     )
+    also_context: str | None = option(
+        None,
+        "The column with an item that is also context of every window of its session, such as the one that was bought. "
+        "A session may have several.",
+        TEXT,
+        default_text="none",
+    )
+    weight: str | None = option(
+        None,
+        "The column with the weight of a session: a session of weight 3 is read three times.",
+        TEXT,
+        default_text="1",
+    )
     header: bool | None = option(
         None,
         "The first row of CSV has the names of the columns, or is data. Without names, columns have numbers from 1, "
@@ -292,6 +305,10 @@ class ReadingOptions(TextOptions):
         object.__setattr__(self, "encoding", encoding_name(self.encoding))
         if (self.item is None) != (self.session is None) or (self.order is not None and self.item is None):
             raise SettingsError("--item and --session (item=, session=) are given together, and --order only with them")
+        for name in ("also_context", "weight"):
+            if self.item is None and getattr(self, name) is not None:
+                flag = f"--{name.replace('_', '-')}"
+                raise SettingsError(f"{flag} ({name}=) is a column of sessions: add --item and --session")
         if self.item is not None and self.item == self.session:
             raise SettingsError(f"item {self.item[:60]!r} is also the session: name two columns")
         if self.item is not None and has_columns(self.column):
@@ -300,7 +317,7 @@ class ReadingOptions(TextOptions):
     @property
     def long_table(self) -> LongTable | None:
         """The columns of a table with a row for each item, or None."""
-        return None if self.item is None else LongTable(self.item, self.session or "", self.order)
+        return None if self.item is None else LongTable(*(getattr(self, name) for name in LongTable._fields))
 
     def refuse_for_items(self, where: str) -> None:
         """Raise SettingsError if an option is set that changes words of a text. `where` names the items."""
@@ -504,7 +521,7 @@ def _are_numbers(kinds: set[str | None], types: Types) -> bool:
     """Return True if all items are numbers. The kind None, of tables that hold only text, says that they may be."""
     if None in kinds and kinds <= {None, "int"}:
         words = Words(np.concatenate([np.empty(0, np.uint8), *types.strings()]), np.cumsum([0, *types.lengths()]))
-        return all(INTEGER.fullmatch(word) for word in words[FIRST_TYPE:])
+        return all(INTEGER.fullmatch(word.removeprefix(OWN_PREFIX)) for word in words[FIRST_TYPE:])
     return kinds == {"int"}
 
 
@@ -536,6 +553,8 @@ def sessions_of_table(
     with contextlib.ExitStack() as stack:
         rows: Rows | None = None
         key_types: tuple[set[str | None], ...] = set(), set()  # of items and of sessions
+        weights: NDArray[np.float64] = np.empty(0)  # of sessions
+        has_contexts = False
         for number, (block, scans) in enumerate(map_in_order(scan, blocks, workers), 1):
             meter(block.bytes_done, total_bytes)
             if not len(block):
@@ -551,6 +570,8 @@ def sessions_of_table(
                 raise W2VError(f"{block.place(0)} or a later one: there are more than {MAX_TYPES_LIMIT:,} sessions")
             for found, keys in zip(key_types, block.keys, strict=True):
                 found.add(keys.key_type)
+            if block.weights is not None:
+                weights = _with_weights(weights, block, ids[1] - np.uint32(FIRST_TYPE))
             kind = block.order and block.order.kind
             with _translate_write_errors(folder):
                 if rows is None:
@@ -559,7 +580,8 @@ def sessions_of_table(
                 if kind != first_kind:
                     problem = f"the order is {kind}, but {first_kind} in {first_place}: use one kind"
                     raise W2VError(f"{block.place(0)}: {problem}")
-                rows.add(ids[0], ids[1], block.order)
+                rows.add(ids[0], ids[1], block.order, block.contexts)
+                has_contexts |= block.contexts > 0
                 if number % SPACE_CHECK_BLOCKS == 0 and total_bytes:
                     rows.check_space(block.bytes_done / total_bytes)
         if rows is None:
@@ -570,13 +592,52 @@ def sessions_of_table(
         last, rows_done, rows_total = FIRST_TYPE, 0, int(sizes.sum())
         with _translate_write_errors(folder):
             for items, lengths in rows.sessions(sizes, workers):
-                keys = replace(all_items, numbers=items.astype(np.int32))
                 first, last = last, last + len(lengths)
                 numbers = np.arange(first, last, dtype=np.int32)
                 names = None if all_sessions is None else replace(all_sessions, numbers=numbers)
                 rows_done += len(items)
                 bytes_done = block.bytes_done * rows_done // rows_total
-                yield SessionBlock(keys, lengths, "the table", 1, bytes_done=bytes_done, names=names)
+                if has_contexts:
+                    items, lengths = _without_repeated_contexts(items, lengths, all_items)
+                of_sessions = weights[first - FIRST_TYPE : last - FIRST_TYPE] if len(weights) else np.ones(len(lengths))
+                for part, part_lengths in _repeated(items, lengths, of_sessions):
+                    keys = replace(all_items, numbers=part.astype(np.int32))
+                    yield SessionBlock(keys, part_lengths, "the table", 1, bytes_done=bytes_done, names=names)
+
+
+def _with_weights(weights: NDArray[np.float64], block: RowBlock, sessions: NDArray[np.uint32]) -> NDArray[np.float64]:
+    """Return the weights of all sessions, including those of a block, which are numbered from 0.
+
+    Raises:
+        W2VError: The rows of a session have different weights.
+    """
+    assert block.weights is not None
+    weights = np.append(weights, np.full(max(0, int(sessions.max()) + 1 - len(weights)), -1.0))  # -1: not known yet
+    is_new = np.flatnonzero(weights[sessions] < 0)[::-1]  # so that the first row of a session decides
+    weights[sessions[is_new]] = block.weights[is_new]
+    if (differs := weights[sessions] != block.weights).any():
+        bad = int(differs.argmax())
+        found = f"{block.weights[bad]:.0f}, and {weights[sessions[bad]]:.0f} in another row"
+        raise W2VError(f"{block.place(bad)}: the weight of this session is {found}: give all of its rows the same")
+    return weights
+
+
+def _without_repeated_contexts(
+    items: NDArray[np.uint32], lengths: NDArray[np.int64], all_items: Keys
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the items and lengths of sessions, with each item of `also_context` of a session once."""
+    is_context = Words(all_items.blob, all_items.offsets).start_with(OWN_PREFIX.encode())
+    keep = ~(is_context[items] & (items == np.roll(items, 1)))
+    return items[keep], np.add.reduceat(keep, np.cumsum(lengths) - lengths, dtype=np.int64)
+
+
+def _repeated(
+    items: NDArray[np.uint32], lengths: NDArray[np.int64], weights: NDArray[np.float64]
+) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
+    """Yield the items and the lengths of the sessions with a weight above 0, then above 1, and so on."""
+    while (keep := weights > 0).any():
+        items, lengths, weights = items[np.repeat(keep, lengths)], lengths[keep], weights[keep] - 1
+        yield items, lengths
 
 
 def _keys_of_types(types: Types, kinds: set[str | None]) -> Keys:

@@ -18,17 +18,16 @@ from w2v.settings import MODEL, TEXT, TRAINING
 from w2v.system.files import Errors
 from w2v.text._text import PADDING
 from w2v.text.columns import has_columns
-from w2v.text.corpus import Corpus, DataFrameLike, python_values
+from w2v.text.corpus import Corpus, DataFrameLike, FromFiles, python_values
 from w2v.text.idstore import ReadingOptions
 from w2v.text.lines import read_whole_lines
 from w2v.text.normalise import TextOptions
-from w2v.text.words import is_missing
+from w2v.text.words import OWN_PREFIX, is_missing
 
 Pooling = Literal["idf", "mean"]
 ClassifierKind = Literal["auto", "direct", "embedded"]
 
 DIRECT_LOSSES = ("ova", "softmax")  # the losses of a direct classifier
-OWN_PREFIX = "\ue000"  # of labels and tags in lines that w2v writes: a private character, which no text uses
 MAX_EXACT = 1 << 53  # from which floats skip whole numbers
 _ESCAPES = {ord(space): 0xE001 + number for number, space in enumerate(" \t\n\v\f\r\0")}
 _UNESCAPES = {private: space for space, private in _ESCAPES.items()}
@@ -113,7 +112,7 @@ def label_of(token: str, prefix: str) -> str:
     return token.removeprefix(prefix).translate(_UNESCAPES)
 
 
-class LabelledTexts:
+class LabelledTexts(FromFiles):
     """Texts and their labels from a table or from lists, read once, as lines that begin with their labels.
 
     The labels may also be the tags of documents.
@@ -198,16 +197,6 @@ class LabelledTexts:
         lines = (line for block in blocks for line in block[: -len(PADDING)].split(b"\n")[:-1])
         rows = ((f"{corpus}, line {number + 1}", line.decode(), number) for number, line in enumerate(lines))
         return cls(rows, source=corpus)
-
-    @property
-    def files(self) -> list[str]:
-        """The paths of all files."""
-        return self.source.files if self.source else []
-
-    @property
-    def sizes(self) -> list[tuple[str, int]] | None:
-        """See Corpus."""
-        return self.source.sizes if self.source else None
 
     def checksum(self) -> str:
         """Return the SHA-256 of the weights; "" without weights. The ids of the lines have their own checksum."""

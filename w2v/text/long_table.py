@@ -27,7 +27,7 @@ from w2v.system.threads import map_in_order
 from w2v.text._text import FIRST_TYPE, sorted_items
 from w2v.text.sessions import Keys, Place, check_key_type, keys_of_array, keys_of_objects
 from w2v.text.tables import as_numpy, is_text, validity
-from w2v.text.words import is_missing
+from w2v.text.words import OWN_PREFIX, is_missing
 
 ROWS_AT_ONCE = 1 << 16  # rows of a table read at a time
 ROWS_IN_MEMORY = 1 << 19  # rows sorted at a time; a session with more rows is sorted as a whole
@@ -40,6 +40,7 @@ UNITS = {"D": 86400, "h": 3600, "m": 60, "s": 1}  # seconds in a unit of NumPy
 FRACTIONS = {"ms": 1000, "us": 10**6, "ns": 10**9}  # units of NumPy in a second
 ROW = np.dtype([("session", np.uint32), ("item", np.uint32), ("first", np.float64), ("second", np.float64)])
 PARSE_ERRORS = (ValueError, TypeError, OverflowError)
+MAX_WEIGHT = 1_000_000  # of a session
 KINDS = {"M": "dates", "m": "durations"}  # of orders, by the kind of a NumPy type; others are numbers
 
 
@@ -50,11 +51,15 @@ class LongTable(NamedTuple):
         item: The column of items.
         session: The column that says which session an item belongs to.
         order: The column that orders the items of a session; None for the order of the rows.
+        also_context: The column of items that are context of every window of their session, or None.
+        weight: The column with the number of repetitions of a session, or None.
     """
 
     item: str
     session: str
     order: str | None
+    also_context: str | None = None
+    weight: str | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -81,11 +86,14 @@ class RowBlock:
     """Consecutive rows of a long table that have an item, a session and, if it is wanted, an order.
 
     Attributes:
-        keys: The items and the sessions of the rows.
+        keys: The items and the sessions of the rows. The items of `also_context` follow, with OWN_PREFIX before their
+            names.
         order: The order of the rows, or None.
         name: The file, for messages.
         rows: int64 (rows,), the number of each row in its file, from 1.
         missing: The number of rows that are left out because a value is missing.
+        weights: float64 (rows,), the weight of the session of each row, or None.
+        contexts: The number of items of `also_context`, the last of the items.
         bytes_done: See TextBlock.
     """
 
@@ -94,6 +102,8 @@ class RowBlock:
     name: str
     rows: NDArray[np.int64]
     missing: int
+    weights: NDArray[np.float64] | None = None
+    contexts: int = 0
     bytes_done: int = 0
 
     def __len__(self) -> int:
@@ -136,25 +146,54 @@ def block_of_rows(
     def place_in(name: str) -> Place:
         return lambda number: f"{where}, row {row + number:,}: column {name[:100]!r}"
 
-    places = [place_in(name) for name in table.columns]
+    kinds = [kind for kind, name in table._asdict().items() if name is not None]
+    values_of, names = dict(zip(kinds, columns, strict=True)), dict(zip(kinds, table.columns, strict=True))
     found = []
-    for name, values, place in zip(table.columns[:2], columns, places, strict=False):
+    for kind in (each for each in kinds if each in ("item", "session", "also_context")):
+        values, place = values_of[kind], place_in(names[kind])
         if pyarrow:
-            check_key_type(pyarrow, values.type, f"{where}: column {name[:100]!r}")
+            check_key_type(pyarrow, values.type, f"{where}: column {names[kind][:100]!r}")
         keys, valid = keys_of_array(pyarrow, values, place) if pyarrow else keys_of_objects(values, place)
-        found.append((keys if typed else replace(keys, key_type=None), valid))
-    keep = found[0][1] & found[1][1]
-    for keys, valid in found:
-        keep[np.flatnonzero(valid)[keys.lengths == 0]] = False
-    order = None
+        has_bytes = keys.lengths > 0
+        valid[valid] = has_bytes
+        found.append((replace(keys.take(np.flatnonzero(has_bytes)), key_type=keys.key_type if typed else None), valid))
+    keep, order, weights = found[0][1] & found[1][1], None, None
     if table.order is not None:
-        by, place = columns[2], places[2]
+        by, place = values_of["order"], place_in(table.order)
         order = order_of_array(pyarrow, by, place) if pyarrow else order_of_objects(by, place)
         keep &= order.valid
         order = order._replace(first=order.first[keep], second=order.second[keep])
-    items, sessions = (keys.take(np.flatnonzero(keep[valid])) for keys, valid in found)
-    rows = row + np.flatnonzero(keep)
-    return RowBlock((items, sessions), order, where, rows, len(keep) - len(rows))
+    chosen = np.flatnonzero(keep)
+    missing = len(keep) - len(chosen)
+    if table.weight is not None:
+        weights = weights_of(values_of["weight"], keep, place_in(table.weight))
+    items, sessions = (keys.take(np.flatnonzero(keep[valid])) for keys, valid in found[:2])
+    has_context = np.empty(0, np.int64)
+    if table.also_context is not None:
+        if (own := items.words.start_with(OWN_PREFIX.encode())).any():
+            bad = place_in(table.item)(int(chosen[own.argmax()]))
+            raise W2VError(f"{bad}: the item begins with U+E000, which marks items of --also-context: rename it")
+        contexts, valid = found[2]
+        has_context = np.flatnonzero(valid[chosen])
+        items = items.followed_by(contexts.take(np.flatnonzero(keep[valid])), OWN_PREFIX.encode())
+        everything = np.append(np.arange(len(chosen)), has_context)
+        chosen, sessions = chosen[everything], sessions.take(everything)
+        weights = None if weights is None else weights[everything]
+    return RowBlock((items, sessions), order, where, row + chosen, missing, weights, len(has_context))
+
+
+def weights_of(values: Any, keep: NDArray[np.bool_], place: Place) -> NDArray[np.float64]:
+    """Return the weights in some rows of a column. Raise W2VError, with the place, if one is impossible."""
+    objects = values if isinstance(values, list) else values.tolist()
+    weights = np.full(len(keep), np.nan)
+    for number in np.flatnonzero(keep).tolist():
+        with suppress(*PARSE_ERRORS):
+            weights[number] = float(objects[number])
+    if (wrong := keep & ~((weights >= 0) & (weights <= MAX_WEIGHT) & (weights == np.rint(weights)))).any():
+        bad = int(wrong.argmax())
+        found = "missing" if is_missing(objects[bad]) else one_line(f"{objects[bad]!r:.60}")
+        raise W2VError(f"{place(bad)}: the weight is {found}: it must be a whole number from 0 to {MAX_WEIGHT:,}")
+    return weights[keep]
 
 
 # -- the order of rows ------------------------------------------------------------------------------
@@ -296,12 +335,16 @@ class Rows:
     def _temporary(self) -> Any:
         return cast(Any, tempfile.TemporaryFile(dir=self._folder))
 
-    def add(self, items: NDArray[np.uint32], sessions: NDArray[np.uint32], order: Order | None) -> None:
-        """Append rows."""
+    def add(
+        self, items: NDArray[np.uint32], sessions: NDArray[np.uint32], order: Order | None, contexts: int = 0
+    ) -> None:
+        """Append rows. The last `contexts` of them come first in their sessions, sorted by item."""
         rows = np.zeros(len(items), ROW)
         rows["session"], rows["item"] = sessions, items
+        own, others = rows[: len(rows) - contexts], rows[len(rows) - contexts :]
         if order:
-            rows["first"], rows["second"] = order.first, order.second
+            own["first"], own["second"] = order.first, order.second
+        others["first"], others["second"] = -np.inf, others["item"] - float(HALF)
         self._file.write(rows.view(np.uint8).data)
 
     def check_space(self, share: float) -> None:

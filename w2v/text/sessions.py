@@ -54,11 +54,22 @@ class Keys:
             return self
         return replace(self, numbers=(rows if self.numbers is None else self.numbers[rows]).astype(np.int32))
 
+    @property
+    def words(self) -> Words:
+        """The keys as text."""
+        words = Words(self.blob, self.offsets)
+        return words if self.numbers is None else words.take(self.numbers.astype(np.int64))
+
     def tolist(self) -> list[Any]:
         """Return the keys as a list of str or, if the key type is "int", of int."""
-        words = Words(self.blob, self.offsets)
-        words = words if self.numbers is None else words.take(self.numbers.astype(np.int64))
-        return words.to_ints() if self.key_type == "int" else words.tolist()
+        return self.words.to_ints() if self.key_type == "int" else self.words.tolist()
+
+    def followed_by(self, others: Keys, prefix: bytes) -> Keys:
+        """Return these keys, and then the others with a prefix."""
+        words, at = others.words, np.repeat(others.words.offsets[:-1], len(prefix))
+        blob = np.insert(words.blob, at, np.tile(np.frombuffer(prefix, np.uint8), len(words)))
+        joined = self.words.concat(Words(blob, words.offsets + len(prefix) * np.arange(len(words) + 1)))
+        return Keys(joined.blob, joined.offsets, None, self.key_type)
 
     def as_one_session(self) -> Items:
         """Return the keys as the items of one session."""

@@ -27,6 +27,8 @@ MAX_COUNT = (1 << 63) - 1  # limit for the sum of all counts
 MAX_WORD_BYTES = 1 << 19  # limit for a word in a file: some readers recognise a file by its first 1 MB
 
 
+OWN_PREFIX = "\ue000"  # of labels, tags and other names that w2v adds to words: a private character
+
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")  # a number as `str` writes it; 64 bits have at most 20 digits
 
 Item = TypeVar("Item")

@@ -38,12 +38,12 @@ from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.examples import NGRAM_ROWS, Examples, Features, PooledTexts, TextFinder
-from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions, words_of
+from w2v.text.labels import DIRECT_LOSSES, LabelledTexts, LabelOptions, words_of
 from w2v.text.lines import read_whole_lines
 from w2v.text.normalise import TextOptions
 from w2v.text.subwords import sums_of_rows
 from w2v.text.vocabulary import Vocabulary
-from w2v.text.words import Words
+from w2v.text.words import OWN_PREFIX, Words
 from w2v.training.model import NOT_STORED
 from w2v.vectors import keyed
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors

@@ -76,6 +76,7 @@ class RunConfig:
         pairs: How to read the corpus if it is pairs.
         labels: The options of a classifier; None if words predict words.
         tags: The column of a table with the tags of documents; None without one.
+        negatives_from: The column of a table of pairs with the group of the context; None without one.
         phrases: The file of phrases to join; True to find phrases in the text.
         vocab: See `train`.
         freeze: See `train`.
@@ -95,6 +96,7 @@ class RunConfig:
     pairs: GraphOptions | None = None
     labels: LabelOptions | None = None
     tags: str | None = None
+    negatives_from: str | None = None
     phrases: bool | str = False
     vocab: Vocab = "old"
     freeze: Freeze | None = None
@@ -109,12 +111,19 @@ class RunConfig:
             raise SettingsError(f"corpus {found!r}: it must be a path or a list of paths")
         if not isinstance(self.phrases, bool) and not _is_path(self.phrases):
             raise SettingsError(f"phrases {self.phrases!r}: it must be true, or a path")
-        for name in ("tags", "vocab", "freeze", "ignore_memory", "run_id"):
+        for name in ("tags", "negatives_from", "vocab", "freeze", "ignore_memory", "run_id"):
             checked_value(RunConfig, name, getattr(self, name))  # raises SettingsError
         if self.settings.documents:
             self._check_documents()
         elif self.tags is not None:
             raise SettingsError("--tags (tags=) has no effect without --documents (documents=)")
+        if self.negatives_from is not None and not self.pairs:
+            raise SettingsError("--negatives-from (negatives_from=) has no effect without --pairs (pairs=)")
+        if self.reading.also_context is not None and (self.settings.subwords is not None or self.freeze == "inputs"):
+            raise SettingsError(
+                "--also-context (also_context=) cannot be combined with --subwords (subwords=) or --freeze inputs "
+                "(freeze=)"
+            )
         if not isinstance(self.notes, dict):
             raise SettingsError(f"notes {self.notes!r}: they must be a dictionary")
         interval(self.checkpoint_every)  # raises SettingsError
@@ -194,7 +203,7 @@ class RunConfig:
                 raise SettingsError(
                     "the model to start from was not trained on pairs of two vocabularies: leave it out"
                 )
-            check_pair_settings(resolved, pair_options)
+            check_pair_settings(resolved, pair_options, given.get("negatives_from") is not None)
         return cls(
             settings=resolved,
             reading=ReadingOptions(**inherited | reading),
@@ -313,11 +322,13 @@ def _checked_flag(name: str, value: Any) -> bool:
     return value
 
 
-def check_pair_settings(settings: Settings, pairs: GraphOptions) -> None:
+def check_pair_settings(settings: Settings, pairs: GraphOptions, has_groups: bool) -> None:
     """Raise SettingsError if a setting does not suit pairs."""
     refused = {
         "model cbow: each input predicts its context: choose skipgram": settings.model != "skipgram",
         "subwords: the inputs of pairs have none: leave it out": settings.subwords is not None,
+        f"negatives_from: loss {settings.loss}, kernel {settings.kernel}: choose loss ns and kernel cython": has_groups
+        and (settings.loss, settings.kernel) != ("ns", "cython"),
         "stop_early: pairs cannot be held out: leave it out": settings.stop_early is not None,
         f"vectors {settings.vectors}: inputs and contexts have two vocabularies: choose input, or --unipartite "
         "(bipartite=False)": pairs.bipartite and settings.word_vectors != "input",

@@ -18,8 +18,8 @@ from w2v.kernel.plan import Tags
 from w2v.system import memory
 from w2v.text._text import SENTENCE_END_ID
 from w2v.text.idstore import IdStore
-from w2v.text.labels import OWN_PREFIX, label_of, label_token
-from w2v.text.words import INTEGER, Words
+from w2v.text.labels import label_of, label_token
+from w2v.text.words import INTEGER, OWN_PREFIX, Words
 from w2v.vectors.keyed import KeyedVectors
 
 log = logging.getLogger("w2v")
@@ -82,10 +82,11 @@ def take_tags(store: IdStore) -> Words:
         W2VError: Tags were dropped with rare words, or there are none.
     """
     if store.pruned:
-        raise W2VError("there are more words and documents than --max-types (max_types=): raise it")
+        raise W2VError(f"there are more {store.noun}s and tags than --max-types (max_types=): raise it")
     ids = np.flatnonzero(store.types.start_with(OWN_PREFIX.encode()))
     if not len(ids):
-        raise NothingToTrain("no text has a tag: all of them are missing")
+        where = "text has a tag" if store.is_text else "session has an item in the column of --also-context"
+        raise NothingToTrain(f"no {where}: all of them are missing")
     store.counts = store.counts.copy()
     store.counts[ids] = 0
     store.tokens = int(store.counts[SENTENCE_END_ID + 1 :].sum())
@@ -93,19 +94,25 @@ def take_tags(store: IdStore) -> Words:
 
 
 def find_documents(
-    store: IdStore, words: NDArray[np.int32], vocabulary_size: int, tags: Words, chunk: int
-) -> tuple[NDArray[np.int32], Tags]:
-    """Return the row of each id, of words and of tags, and the tags of a plan; see Plan.
+    store: IdStore, words: NDArray[np.int32], vocabulary: Words, tags: Words | None, chunk: int
+) -> tuple[NDArray[np.int32], Tags | None]:
+    """Return the number of each id, of words and then of tags, and the tags of a plan; see Plan.
 
     Args:
         store: The text.
         words: The word of each id; -1 for others, such as tags.
-        vocabulary_size: The number of words.
-        tags: The tags of the model; a tag in the text that is not among them is left out.
+        vocabulary: The words.
+        tags: The tags of the model; None if they are words, the items of `also_context`. A tag in the text that is not
+            among them is left out.
         chunk: The number of ids in a chunk.
     """
-    rows = store.remap([label_token(tag, OWN_PREFIX) for tag in tags])
+    names = (
+        (OWN_PREFIX + word for word in vocabulary) if tags is None else (label_token(tag, OWN_PREFIX) for tag in tags)
+    )
+    rows = store.remap([*names])
     is_tag = rows >= 0
+    if tags is None and (unknown := np.count_nonzero(store.types.start_with(OWN_PREFIX.encode()) & ~is_tag)):
+        log.warning("--also-context: %s not in the vocabulary, left out", pluralise(int(unknown), "item"))
     starts, places, before = [np.zeros(1, np.int64)], [np.empty(0, np.int64)], 0
     for ids in store.pieces():
         starts.append(np.flatnonzero(ids == SENTENCE_END_ID) + (before + 1))
@@ -114,8 +121,11 @@ def find_documents(
     documents = np.concatenate(starts)
     documents = documents[documents < before]
     numbers = np.bincount(np.searchsorted(documents, np.concatenate(places), "right") - 1, minlength=len(documents))
-    if untagged := np.count_nonzero(numbers == 0):
+    if tags is None and not numbers.any():
+        return words, None
+    if (untagged := np.count_nonzero(numbers == 0)) and tags is not None:
         log.warning("%s without a tag, which only train the words", pluralise(int(untagged), "text"))
     chunks = np.arange(0, before, chunk)
     first = documents[np.searchsorted(documents, chunks, "right") - 1]
-    return np.where(is_tag, vocabulary_size + rows, words), Tags(len(tags), int(numbers.max()), first)
+    own = Tags(len(tags or vocabulary), int(numbers.max()), first, are_words=tags is None)
+    return np.where(is_tag, len(vocabulary) + rows, words), own

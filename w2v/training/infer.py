@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,8 @@ from w2v.system.threads import map_in_order, processors
 from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import UTF_8
-from w2v.text.labels import OWN_PREFIX
 from w2v.text.lines import read_lines
+from w2v.text.words import OWN_PREFIX
 
 Rows = NDArray[np.int32]
 
@@ -156,4 +157,9 @@ class Inference:
         chunk = min(len(ids), MAX_CHUNK_SIZE)
         ends = np.minimum(np.arange(0, len(ids) + chunk, chunk), len(ids))
         tags = replace(self._tags, document_starts=np.zeros(len(ends) - 1, np.int64))
-        return replace(self._plan, ids=ids, chunk_size=chunk, tokens_before=np.maximum(ends - 1, 0), tags=tags)
+        # With the same random numbers for all texts, their vectors would have the same error: a bias. `replace` would
+        # check the settings, which takes half as long as a short text.
+        settings = copy(self._plan.settings)
+        object.__setattr__(settings, "seed", settings.seed ^ crc32(words.tobytes()))
+        before = np.maximum(ends - 1, 0)
+        return replace(self._plan, settings=settings, ids=ids, chunk_size=chunk, tokens_before=before, tags=tags)

@@ -16,9 +16,10 @@ from w2v.text.columns import PLAIN
 from w2v.text.corpus import Corpus
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import OWN_PREFIX, LabelledTexts, LabelOptions, label_of
+from w2v.text.labels import LabelledTexts, LabelOptions, label_of
 from w2v.text.lines import read_whole_lines
 from w2v.text.normalise import TextOptions
+from w2v.text.words import OWN_PREFIX
 from w2v.training.classifier import Classifier
 
 log = logging.getLogger("w2v")

@@ -20,7 +20,8 @@ from w2v.losses.registry import loss_for
 from w2v.progress import Report
 from w2v.system.files import temporary_folder
 from w2v.text.examples import Examples, Features, RowCounts
-from w2v.text.labels import DIRECT_LOSSES, OWN_PREFIX, LabelledTexts, LabelOptions
+from w2v.text.labels import DIRECT_LOSSES, LabelledTexts, LabelOptions
+from w2v.text.words import OWN_PREFIX
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.classifier import Classifier
 from w2v.training.config import RunConfig

@@ -15,12 +15,13 @@ from w2v.graph.graph import Graph
 from w2v.graph.pairs import PREFIX, PairSource
 from w2v.kernel.plan import Plan
 from w2v.losses.registry import Settings, loss_for
+from w2v.losses.sampling import SamplingLoss, draw_from_groups
 from w2v.settings import MAX_INPUTS_PER_STEP
 from w2v.system.files import temporary_folder
 from w2v.text.examples import Examples, starts_of
 from w2v.text.idstore import TypeCounts, temporary_array
 from w2v.text.vocabulary import Vocabulary, extend_vocabulary
-from w2v.text.words import Words
+from w2v.text.words import Words, encode
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.config import RunConfig
 from w2v.training.model import View
@@ -42,12 +43,14 @@ class PairExamples:
         contexts: The vocabulary of the contexts; the same object if there is one vocabulary.
         examples: The pairs; see `examples_of`.
         source: The view that the run continues, or the vectors that inputs start with, or None.
+        groups: The number of the group of each context, for `negatives_from`, or None.
     """
 
     inputs: Vocabulary
     contexts: Vocabulary
     examples: Examples
     source: View | KeyedVectors | None
+    groups: NDArray[np.int64] | None
 
     @classmethod
     def of(
@@ -96,7 +99,10 @@ class PairExamples:
             raise NothingToTrain(f"{text.corpus}: no pair is left after min_count and subsampling: lower --min-count")
         size = 1 if settings.per_pair else MAX_INPUTS_PER_STEP
         examples = examples_of(pairs, size, settings.seed, temporary_folder(config.reading.cache))
-        return cls(inputs, contexts, examples, source)
+        of_name = text.corpus.groups  # an input may be no context, and then has no group
+        groups = [of_name.get(encode(word), b"") for word in contexts.words]
+        numbers = np.unique(groups, return_inverse=True)[1] if of_name else None
+        return cls(inputs, contexts, examples, source, numbers)
 
     def initialise(self, config: RunConfig, types: TypeCounts, checkpoint: Checkpoint | None = None) -> Initialisation:
         """Return the contexts and the matrices of a run at its start, or at the checkpoint that it resumes from."""
@@ -235,6 +241,9 @@ class PairRun(Run):
 
     def _plan(self, initial: Initialisation) -> Plan:
         loss = initial.loss or loss_for(self.settings, initial.vocabulary)
+        if self._pairs.groups is not None:
+            assert isinstance(loss, SamplingLoss)
+            loss = draw_from_groups(loss, self._pairs.groups)
         size = min(MAX_CHUNK_SIZE, chunk_size(loss.expected_rows, self.settings.vector_size, 1))
         initial = replace(initial, loss=loss)
         return plan_examples(self.settings, initial, self._pairs.examples, len(self._pairs.inputs), False, size)

@@ -89,9 +89,9 @@ def plan_run(
     words = store.remap(vocabulary.words)
     tokens_before = store.cumulative_known_counts(words, chunk)
     tags = None
-    if initial.tags:
-        words, tags = find_documents(store, words, len(vocabulary), initial.tags, chunk)
-        keep = np.append(keep, np.ones(len(initial.tags), np.float32))
+    if initial.tags or initial.also_context:
+        words, tags = find_documents(store, words, vocabulary.words, initial.tags, chunk)
+        keep = np.append(keep, np.ones(tags.count if tags else 0, np.float32))
     elif settings.documents:
         raise SettingsError(f"documents {settings.documents}: only train learns vectors of documents: leave it out")
     if not (tokens := sum_over_ranks(int(tokens_before[-1]))):
@@ -212,7 +212,7 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0, later: int = 
     Run.view computes: the word vectors, and rows that are not rows of the run. `later` bytes are needed only after the
     run, when its temporary rows are freed.
     """
-    rows = input_row_count(plan) + plan.loss.memory_rows
+    rows = plan.input_rows + plan.loss.memory_rows
     value_bytes = bfloat16.dtype_of(settings.storage).itemsize
     row_bytes = settings.vector_size * value_bytes  # of rows without padding
     words, new_rows, temporary = len(plan.keep_thresholds), 0, 0
@@ -225,11 +225,6 @@ def memory_needed(plan: Plan, settings: Settings, copies: int = 0, later: int = 
     is_compiled = settings.kernel != "numba" or numba_kernel().compile_function.cache_info().currsize
     needed = rows * (1 + copies) * plan.width * value_bytes + new_rows * row_bytes + max(temporary, vectors + later)
     return needed + threads_memory(plan, settings.kernel) + (0 if is_compiled else COMPILER_BYTES)
-
-
-def input_row_count(plan: Plan) -> int:
-    """Return the number of input rows: one per word, followed by the rows of tags or of n-grams."""
-    return len(plan.keep_thresholds) + (plan.subwords.shared if plan.subwords else 0)
 
 
 def threads_memory(plan: Plan, kernel: str) -> int:

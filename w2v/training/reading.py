@@ -23,10 +23,10 @@ from w2v.text.columns import has_columns
 from w2v.text.corpus import Corpus, Source
 from w2v.text.encodings import UTF_8
 from w2v.text.idstore import IdStore, TypeCounts, read_corpus
-from w2v.text.labels import OWN_PREFIX, LabelledTexts
+from w2v.text.labels import LabelledTexts
 from w2v.text.phrases import Phrases
 from w2v.text.tagging import TaggedTexts, join_tagged
-from w2v.text.words import NOUNS, KeyType, Words
+from w2v.text.words import NOUNS, OWN_PREFIX, KeyType, Words
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import Communicator, OneProcess
 from w2v.training.config import RunConfig
@@ -126,7 +126,8 @@ def read_text(
         with ranks.collective_errors():
             store, joined_phrases = read_words(part, config, progress)
             stack.enter_context(store)
-            tags = take_tags(store) if config.settings.documents else None
+            tags = take_tags(store) if config.settings.documents or config.reading.also_context else None
+            tags = tags if config.settings.documents else None
         types = _merge_types(ranks, store)
         with ranks.collective_errors():
             if not types.tokens:
@@ -196,7 +197,7 @@ def read_words(
         return walk_store(graph, config.walks, seed=config.settings.seed, folder=cache, **resources), None
     if isinstance(text, PairSource):
         assert config.pairs
-        return text.read(config.pairs, folder=cache, **resources), None
+        return text.read(config.pairs, config.negatives_from, folder=cache, **resources), None
     if isinstance(text, TaggedTexts):
         joined_phrases = None
         with ExitStack() as stack:

@@ -30,7 +30,7 @@ from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite,
 from w2v.training.documents import ROWS, Documents
 from w2v.training.early_stopping import EarlyStopping
 from w2v.training.model import View, matrix_arguments
-from w2v.training.planning import input_row_count, memory_needed, plan_run
+from w2v.training.planning import memory_needed, plan_run
 from w2v.training.reading import ReadText
 from w2v.training.schedule import Schedule
 from w2v.training.start import Initialisation
@@ -152,14 +152,14 @@ class Run:
         self.needed_memory = memory_needed(plan, settings, copies, self._later_memory) + other_memory
         found = memory.check(self.needed_memory, "training", hint, self.config.ignore_memory)
         self.peak_memory, self.memory_limit = found
-        words, size = len(plan.keep_thresholds) - (plan.tags.count if plan.tags else 0), settings.vector_size
-        inputs = initial_inputs(input_row_count(plan), size, settings.seed, bfloat16.dtype_of(settings.storage))
+        words, size = plan.words, settings.vector_size
+        inputs = initial_inputs(plan.input_rows, size, settings.seed, bfloat16.dtype_of(settings.storage))
         parameters = plan.loss.new_parameters()
         # The kernel trains padded rows. `self.parameters` are views of them without the padding.
         self.parameters = {"inputs": inputs[:words, :size]} | by_tensor_name(plan.loss.stored(parameters))
         if plan.subwords and settings.ngrams:
             self.parameters["ngrams"] = inputs[words:, :size]
-        if plan.tags:
+        if self.tags:
             self.parameters[ROWS] = inputs[words:, :size]
         for name, array in initial.parameters.items():
             in_order = initial.rows is None or name in ("ngrams", ROWS)

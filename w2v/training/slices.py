@@ -126,8 +126,8 @@ def slices(
         )
     options = {"views": "words", "vectors": "input", **given}
     config = RunConfig.from_options({**options, "checkpoint": checkpoint})
-    if config.settings.documents:
-        raise SettingsError("documents: slices train words: leave it out")
+    if name := "documents" if config.settings.documents else config.reading.also_context and "also_context":
+        raise SettingsError(f"{name}: slices train words: leave it out")
     sources = named_sources(corpora)
     words = None
     if tag_words is None:

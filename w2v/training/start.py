@@ -53,6 +53,7 @@ class Initialisation:
         output_words: See Plan. The loss must draw only words that have their own output row.
         instruction_set: The instruction set that the run began with; "" for a new run.
         tags: The tags of documents, or None. The first of them have rows in `parameters`, if any.
+        also_context: Whether the ids have items of `also_context`.
     """
 
     vocabulary: Vocabulary
@@ -64,6 +65,7 @@ class Initialisation:
     output_words: NDArray[np.int32] | None = None
     instruction_set: str = ""
     tags: Words | None = None
+    also_context: bool = False
 
 
 def initialise(
@@ -115,6 +117,7 @@ def initialise(
         initial = Initialisation(vocabulary, tags=text.tags)
         if source is not None:
             initial = replace(initialise_from_vectors(source, vocabulary, config.freeze), tags=text.tags)
+    initial = replace(initial, also_context=config.reading.also_context is not None)
     if not isinstance(text.corpus, TaggedTexts):
         return initial
     # The tagged forms of a word share an output row.

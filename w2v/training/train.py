@@ -373,6 +373,7 @@ class Arguments(RunArguments, ReadingOptions, WalkOptions, ViewOptions, Settings
     preset: Preset | None = None
     graph: bool = False
     tags: str | Iterable[Any] | None = None
+    negatives_from: str | None = None
     vocabulary: Vocabulary | None = None
     continue_from: Model | PathLike | None = None
     vocab: Vocab = RunConfig.vocab
@@ -494,6 +495,8 @@ def train_pairs(pairs: Any, **given: Any) -> Model:
         weights: The weights of an iterable of pairs, (N,).
         edges: The columns of a table, such as "user,item,plays".
         bipartite: False if inputs and contexts are the same words, with one vocabulary.
+        negatives_from: The column of a table with the group of a context, such as its market. Negative sampling draws
+            the negatives of a context from its group.
 
     The other arguments are those of `train`.
 

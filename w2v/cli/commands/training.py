@@ -140,6 +140,7 @@ OF_RUNS = options.composed(
     "--column is the column of the text.  [default: the tag is the number of the line or row, from 0]",
 )
 @options.READING
+@options.options_for(ReadingOptions, *options.SESSIONS)
 @click.option(
     "--graph",
     cls=Option,
@@ -157,6 +158,14 @@ OF_RUNS = options.composed(
     is_flag=True,
     help="Read CORPUS as pairs, with an input, a context and perhaps a weight in each line, and train inputs to "
     "predict their contexts, with --preset pairs.",
+)
+@click.option(
+    "--negatives-from",
+    cls=Option,
+    group=GRAPH,
+    metavar="COLUMN",
+    help="With --pairs: the column of a table with the group of the context, such as its market. The negatives of a "
+    "context are drawn from its group.  [default: from all contexts]",
 )
 @options.rare_option("--contexts", type=FILE, help="With --pairs: write the vectors of contexts to this file.")
 @options.SETTING_FLAG_OPTIONS

@@ -23,8 +23,8 @@ from w2v.gensim.sentences import BrownCorpus, LineSentence, NumberedSentences, f
 from w2v.system.files import PathLike
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import OWN_PREFIX, LabelledTexts
-from w2v.text.words import Words
+from w2v.text.labels import LabelledTexts
+from w2v.text.words import OWN_PREFIX, Words
 from w2v.training.documents import Documents
 from w2v.training.infer import Inference
 from w2v.training.model import View
