@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
@@ -56,7 +57,12 @@ class Run:
         needed_memory: The memory that the run needs, in bytes.
         peak_memory: The estimated peak memory of this process in bytes.
         memory_limit: The memory available to this process in bytes.
+        max_chunk: The largest number of ids in a chunk.
+        more_copies: The number of copies of the matrices, besides those for checkpoints.
     """
+
+    max_chunk = MAX_CHUNK_SIZE
+    more_copies = 0
 
     def __init__(
         self,
@@ -99,13 +105,18 @@ class Run:
             share, score = self._hold_out()
             self._early_stopping = EarlyStopping(config.settings.stop_early, score, best_folder)
         plan = self._plan(initial)
-        self.plan = plan if share == 1 else plan.first(share)
+        plan = plan if share == 1 else plan.first(share)
+        # The ranks draw different random numbers.
+        seed = (self.settings.seed + (text.ranks.rank << 48)) % (1 << 64)
+        self.plan = replace(plan, settings=replace(plan.settings, seed=seed))
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
         self.schedule = Schedule(self.plan)
         self.tokens = self.plan.tokens
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_matrices)), other_memory)
+        copies = self.more_copies + bool(checkpoint_folder and checkpoint_folder.copies_matrices)
+        with text.ranks.collective_errors():
+            self._allocate(initial, copies, other_memory)
 
     @property
     def settings(self) -> Settings:
@@ -133,7 +144,8 @@ class Run:
 
     def _plan(self, initial: Initialisation) -> Plan:
         """Build the plan of this run."""
-        return plan_run(self.settings, initial, self.store, ignore_memory=self.config.ignore_memory)
+        sum_over_ranks, ignore_memory = self.text.ranks.sum_of, self.config.ignore_memory
+        return plan_run(self.settings, initial, self.store, sum_over_ranks, self.max_chunk, ignore_memory)
 
     def _hold_out(self) -> tuple[float, Callable[[], float]]:
         """Return the share of the text to train on, and a function that scores the vectors on the rest."""
