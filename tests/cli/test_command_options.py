@@ -251,7 +251,7 @@ CALLS = [
     ),
     Call(
         "tune",
-        "training.tune:tune",
+        "training.search:tune",
         "text -o new.bin",
         {"time": "10m", "questions": [], "pairs": [], "max_size": None, "phrases": False, "ignore_memory": False},
         SETTINGS
@@ -298,11 +298,7 @@ CALLS = [
         own("--min-count 2; --max-vocab 7"),
     ),
     Call(
-        "phrases",
-        "cli.commands.preparation:read_corpus",
-        "text -o new",
-        READING_DEFAULTS,
-        READING | own("--workers 7"),
+        "phrases", "cli.commands.preparation:read_corpus", "text -o new", READING_DEFAULTS, READING | own("--workers 7")
     ),
     Call(
         "phrases",
@@ -381,13 +377,7 @@ CALLS = [
         {"topn": 10, "restrict_vocab": None},
         own("--topn 7; --restrict-vocab 7"),
     ),
-    Call(
-        "query",
-        "cli.commands.vectors:queries.parse",
-        "old.bin a",
-        {"method": "add"},
-        own("--method mul"),
-    ),
+    Call("query", "cli.commands.vectors:queries.parse", "old.bin a", {"method": "add"}, own("--method mul")),
     Call(
         "query",
         "cli.commands.vectors:print_neighbours",
@@ -400,10 +390,7 @@ CALLS = [
         "cli.commands.vectors:analogies",
         "old.bin",
         {"questions": None, "restrict_vocab": 30_000, "method": "add"},
-        {
-            "a": {"questions": "a"},
-            **own("--restrict-vocab 7; --method mul"),
-        },
+        {"a": {"questions": "a"}, **own("--restrict-vocab 7; --method mul")},
     ),
     Call("similarity", "cli.commands.vectors:word_pairs", "old.bin", {"pairs": None}, {"a": {"pairs": "a"}}),
     Call(
@@ -461,13 +448,7 @@ CALLS = [
         {},
         {"--vectors input": {"kind": "input"}},
     ),
-    Call(
-        "convert",
-        "cli.commands.vectors:read",
-        "old.bin new.txt",
-        {"encoding": "utf-8"},
-        own("--encoding cp1251"),
-    ),
+    Call("convert", "cli.commands.vectors:read", "old.bin new.txt", {"encoding": "utf-8"}, own("--encoding cp1251")),
     Call(
         "convert",
         "vectors.reduce:reduce_file",
@@ -589,13 +570,7 @@ CALLS = [
         {"contexts": None, "targets": None},
         own("--contexts 7; --targets 7"),
     ),
-    Call(
-        "rank",
-        "cli.commands.evaluation:_load_view",
-        "old.safetensors",
-        {"view": None},
-        own("--view subwords"),
-    ),
+    Call("rank", "cli.commands.evaluation:_load_view", "old.safetensors", {"view": None}, own("--view subwords")),
     Call(
         "plot",
         "plotting.word_map:word_map",
@@ -639,11 +614,7 @@ CALLS = [
         own("--restrict-vocab 7; --method tsne"),
     ),
     Call(
-        "explore",
-        "explore.server:Server",
-        "old.bin",
-        {"host": "127.0.0.1", "port": 0},
-        own("--host 0.0.0.0; --port 7"),
+        "explore", "explore.server:Server", "old.bin", {"host": "127.0.0.1", "port": 0}, own("--host 0.0.0.0; --port 7")
     ),
     Call(
         "explore",
@@ -654,13 +625,7 @@ CALLS = [
     ),
     # Every command with --errors reads its vectors with this option, unless it is tested above.
     *(
-        Call(
-            command,
-            f"cli.commands.{module}:{load}",
-            needed,
-            {"errors": "strict"},
-            own("--errors ignore"),
-        )
+        Call(command, f"cli.commands.{module}:{load}", needed, {"errors": "strict"}, own("--errors ignore"))
         for command, module, load, needed in (
             ("query", "vectors", "load", "old.bin a"),
             ("analogy", "vectors", "load", "old.bin"),
