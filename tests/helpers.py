@@ -270,6 +270,22 @@ def train_and_stop(folder: Path, corpus: Any, share: float = 0.2, **options: Any
     return latest
 
 
+def stop_after(count: int) -> Callable[[Any, Any], None]:
+    """Return a callback that stops a search for settings after this many trials."""
+
+    def stop(trial: Any, search: Any) -> None:
+        if len(search.trials) == count:
+            raise Stop
+
+    return stop
+
+
+def trials_in(state: Path) -> list[dict[str, Any]]:
+    """Return the trials in the state file of a search."""
+    trials: list[dict[str, Any]] = json.loads(state.read_text())["trials"]
+    return trials
+
+
 def interrupt(*arguments: object) -> str:
     """Run `w2v train`, send Ctrl-C when it saves its model, and return what it prints to stderr."""
     with pytest.MonkeyPatch.context() as patch:

@@ -61,12 +61,7 @@ WORDS = [f"w{number}" for number in range(40)]
 VECTORS = w2v.KeyedVectors(WORDS, np.linspace(-1, 1, 40 * 30).reshape(40, 30))
 # For each kind, functions that write files of this kind.
 WRITERS: dict[str, dict[str, Callable[[Path], object]]] = {
-    "model": {
-        "m.bin": VECTORS.save,
-        "m.vec": VECTORS.save,
-        "m.safetensors": VECTORS.save,
-        "m.glove.txt": VECTORS.save,
-    },
+    "model": {"m.bin": VECTORS.save, "m.vec": VECTORS.save, "m.safetensors": VECTORS.save, "m.glove.txt": VECTORS.save},
     "questions": {"q.txt": lambda path: path.write_text(": some\n" + 20 * "a b c d\n")},
     "pairs": {
         "p.txt": lambda path: path.write_text("# pairs\n" + 20 * "a b 0.5\n"),

@@ -44,18 +44,18 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.text.vocabulary import Vocabulary as Vocabulary
     from w2v.training.classifier import Classifier as Classifier
     from w2v.training.classifier import load as load
-    from w2v.training.classify import train_classifier as train_classifier
     from w2v.training.effective_rank import effective_rank as effective_rank
     from w2v.training.model import Model as Model
     from w2v.training.perplexity import Perplexity as Perplexity
     from w2v.training.perplexity import perplexity as perplexity
     from w2v.training.quantize import prune as prune
     from w2v.training.quantize import quantize as quantize
+    from w2v.training.search import tune as tune
     from w2v.training.slices import slices as slices
     from w2v.training.train import resume as resume
     from w2v.training.train import train as train
+    from w2v.training.train import train_classifier as train_classifier
     from w2v.training.train import train_pairs as train_pairs
-    from w2v.training.tune import tune as tune
     from w2v.vectors.align import align as align
     from w2v.vectors.combine_models import combine as combine
     from w2v.vectors.encode import encode as encode
@@ -99,9 +99,9 @@ _MODULES = {  # the module of each public name
     "resume": "w2v.training.train",
     "slices": "w2v.training.slices",
     "train": "w2v.training.train",
-    "train_classifier": "w2v.training.classify",
+    "train_classifier": "w2v.training.train",
     "train_pairs": "w2v.training.train",
-    "tune": "w2v.training.tune",
+    "tune": "w2v.training.search",
     "word_map": "w2v.plotting.word_map",
     "word_pairs": "w2v.evaluation.similarity",
 }

@@ -190,13 +190,14 @@ def check_whole(minimum: int, **values: Any) -> None:
 
 
 def check_numbers(**values: Any) -> None:
-    """Check that each argument is a whole number of at least its MINIMUM.
+    """Check that each argument that is not None is a whole number of at least its MINIMUM.
 
     Raises:
         SettingsError: If one is not. The message has the name and the value of the argument.
     """
     for name, value in values.items():
-        check_whole(MINIMUM[name], **{name: value})
+        if value is not None:
+            check_whole(MINIMUM[name], **{name: value})
 
 
 def with_parameters_of(
@@ -238,6 +239,13 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], renamed: Mapping[
             continue
         hint = f"write {renamed[name]}" if name in renamed else suggestion(name, known)
         raise SettingsError(f"unknown setting {name!r}: {hint}")
+
+
+def refuse(reasons: Mapping[str, object]) -> None:
+    """Raise SettingsError with the first reason whose value is true."""
+    for reason, is_chosen in reasons.items():
+        if is_chosen:
+            raise SettingsError(reason)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -240,9 +240,7 @@ class GeneralOptions:
         flags=("--deterministic/--free",),
     )
     storage: Storage = option(
-        "float32",
-        "Store the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.",
-        TRAINING,
+        "float32", "Store the matrices as float32, or as bfloat16 (bf16): half the memory, somewhat slower.", TRAINING
     )
 
     def __post_init__(self) -> None:

@@ -16,9 +16,8 @@ from w2v.text.corpus import python_values
 from w2v.text.normalise import Tokenize
 from w2v.text.words import is_missing
 from w2v.training.classifier import LIKELY
-from w2v.training.classify import train_classifier
 from w2v.training.model import Model
-from w2v.training.train import train
+from w2v.training.train import train, train_classifier
 from w2v.vectors.cosines import unit
 from w2v.vectors.encode import Encoder, Weights, encode
 from w2v.vectors.keyed import KeyedVectors, load, vectors_of

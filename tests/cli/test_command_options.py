@@ -255,7 +255,7 @@ CALLS = [
     ),
     Call(
         "tune",
-        "training.tune:tune",
+        "training.search:tune",
         "text -o new.bin",
         {"time": "10m", "questions": [], "pairs": [], "max_size": None, "phrases": False, "ignore_memory": False},
         SETTINGS
@@ -302,11 +302,7 @@ CALLS = [
         own("--min-count 2; --max-vocab 7"),
     ),
     Call(
-        "phrases",
-        "cli.commands.preparation:read_corpus",
-        "text -o new",
-        READING_DEFAULTS,
-        READING | own("--workers 7"),
+        "phrases", "cli.commands.preparation:read_corpus", "text -o new", READING_DEFAULTS, READING | own("--workers 7")
     ),
     Call(
         "phrases",
@@ -385,13 +381,7 @@ CALLS = [
         {"topn": 10, "restrict_vocab": None},
         own("--topn 7; --restrict-vocab 7"),
     ),
-    Call(
-        "query",
-        "cli.commands.vectors:queries.parse",
-        "old.bin a",
-        {"method": "add"},
-        own("--method mul"),
-    ),
+    Call("query", "cli.commands.vectors:queries.parse", "old.bin a", {"method": "add"}, own("--method mul")),
     Call(
         "query",
         "cli.commands.vectors:print_neighbours",
@@ -404,10 +394,7 @@ CALLS = [
         "cli.commands.vectors:analogies",
         "old.bin",
         {"questions": None, "restrict_vocab": 30_000, "method": "add"},
-        {
-            "a": {"questions": "a"},
-            **own("--restrict-vocab 7; --method mul"),
-        },
+        {"a": {"questions": "a"}, **own("--restrict-vocab 7; --method mul")},
     ),
     Call("similarity", "cli.commands.vectors:word_pairs", "old.bin", {"pairs": None}, {"a": {"pairs": "a"}}),
     Call(
@@ -465,13 +452,7 @@ CALLS = [
         {},
         {"--vectors input": {"kind": "input"}},
     ),
-    Call(
-        "convert",
-        "cli.commands.vectors:read",
-        "old.bin new.txt",
-        {"encoding": "utf-8"},
-        own("--encoding cp1251"),
-    ),
+    Call("convert", "cli.commands.vectors:read", "old.bin new.txt", {"encoding": "utf-8"}, own("--encoding cp1251")),
     Call(
         "convert",
         "vectors.reduce:reduce_file",
@@ -593,13 +574,7 @@ CALLS = [
         {"contexts": None, "targets": None},
         own("--contexts 7; --targets 7"),
     ),
-    Call(
-        "rank",
-        "cli.commands.evaluation:_load_view",
-        "old.safetensors",
-        {"view": None},
-        own("--view subwords"),
-    ),
+    Call("rank", "cli.commands.evaluation:_load_view", "old.safetensors", {"view": None}, own("--view subwords")),
     Call(
         "plot",
         "plotting.word_map:word_map",
@@ -643,11 +618,7 @@ CALLS = [
         own("--restrict-vocab 7; --method tsne"),
     ),
     Call(
-        "explore",
-        "explore.server:Server",
-        "old.bin",
-        {"host": "127.0.0.1", "port": 0},
-        own("--host 0.0.0.0; --port 7"),
+        "explore", "explore.server:Server", "old.bin", {"host": "127.0.0.1", "port": 0}, own("--host 0.0.0.0; --port 7")
     ),
     Call(
         "explore",
@@ -658,13 +629,7 @@ CALLS = [
     ),
     # Every command with --errors reads its vectors with this option, unless it is tested above.
     *(
-        Call(
-            command,
-            f"cli.commands.{module}:{load}",
-            needed,
-            {"errors": "strict"},
-            own("--errors ignore"),
-        )
+        Call(command, f"cli.commands.{module}:{load}", needed, {"errors": "strict"}, own("--errors ignore"))
         for command, module, load, needed in (
             ("query", "vectors", "load", "old.bin a"),
             ("analogy", "vectors", "load", "old.bin"),

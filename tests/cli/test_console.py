@@ -84,9 +84,9 @@ def test_narrow_terminal_folds_the_values() -> None:
 def test_trials_of_tuning_are_printed_above_the_bar(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text(sample.read_text("utf-8")[:200_000], "utf-8")
     before = """if True:
-        from w2v.training import search, tune
-        tune.SEEDS, search.KEEP_PROBABILITY = (1,), 0
-        tune.CHOICES = {"window": (9,), "negative": (4,), "sample": (0.003,), "alpha": (0.5,), "min_alpha": (0.1,)}
+        from w2v.training import search
+        search.SEEDS, search.KEEP_PROBABILITY = (1,), 0
+        search.CHOICES = {"window": (9,), "negative": (4,), "sample": (0.003,), "alpha": (0.5,), "min_alpha": (0.1,)}
         """
     script = before + PROGRAM[2]
     with Terminal("-c", script, "tune", tmp_path / "text", "-o", tmp_path / "m.bin", *QUICK) as terminal:

@@ -184,8 +184,8 @@ def test_classify_resumes_to_the_same_bits(tmp_path: Path) -> None:
     run("classify", "train.txt", "-o", whole, "--workers", 1, "--checkpoint", states, "--checkpoint-every", "1epoch")
     last = max(states.glob("*.safetensors"), key=lambda path: path.stat().st_mtime_ns)
     last.unlink()
-    again = run("classify", "train.txt", "--resume", states, code=2).stderr
-    assert f"w2v classify train.txt --resume {states} -o {whole}" in again
+    again = run("classify", "train.txt", "--resume", states, "--held-out", "test.txt", code=2).stderr
+    assert f"w2v classify train.txt --resume {states} -o {whole} --held-out test.txt" in again
     error = run("train", "train.txt", "--resume", states, "-o", "model.bin", code=2).stderr
     assert f"{states} has a run of w2v classify: resume it with that command, not with w2v train" in error
     assert (

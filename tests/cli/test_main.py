@@ -82,11 +82,7 @@ TAKES_SETTINGS = {*cli.GROUPS["Prepare"], *cli.GROUPS["Train"], "compare-losses"
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_all_commands_have_help_errors_json_and_quiet(
-    command: str,
-    short_text: Path,
-    model: Path,
-    labelled_files: dict[str, Path],
-    here: Path,
+    command: str, short_text: Path, model: Path, labelled_files: dict[str, Path], here: Path
 ) -> None:
     """Help has an example, errors name the wrong argument and nothing is written, --json and --quiet work."""
     shown = run(command, "--help").stdout

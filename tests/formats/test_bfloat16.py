@@ -24,7 +24,7 @@ from w2v.losses.registry import LOSSES
 from w2v.system import memory
 from w2v.text.corpus import Corpus
 from w2v.text.words import Words
-from w2v.training import checkpoint, checkpoint_folder, divergence
+from w2v.training import checkpoint, checkpoint_folder
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
 from w2v.training.effective_rank import effective_rank
@@ -104,11 +104,11 @@ def test_a_missing_ml_dtypes_is_named(
 def test_nan_and_infinity_are_found(bf16_and_float32: tuple[w2v.Model, w2v.Model], tmp_path: Path) -> None:
     view = bf16_and_float32[0].views["words"]
     matrix = memory.aligned_rows(40_000, 70, BFLOAT16)[:, :70]  # several blocks
-    assert divergence.all_finite([matrix])
+    assert checkpoint.all_finite([matrix])
     for row, value in (39_999, np.inf), (20_000, -np.inf), (3, np.nan):
         matrix[row, 69] = value
         assert bfloat16.first_non_finite_row(matrix) == row
-        assert not divergence.all_finite([view.inputs, matrix])
+        assert not checkpoint.all_finite([view.inputs, matrix])
     inputs = view.inputs.copy()
     inputs[7, 3] = np.nan
     broken = w2v.Model({"words": replace(view, inputs=inputs)})
@@ -165,7 +165,7 @@ def test_model_files_have_half_the_size(
 def test_no_function_copies_a_whole_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1 << 18)
     uses: list[tuple[Callable[[VectorFile], object], int]] = [  # functions, and the size of a result in matrices
-        (lambda content: divergence.all_finite([content.vectors]), 0),
+        (lambda content: checkpoint.all_finite([content.vectors]), 0),
         (lambda content: initial_inputs(len(content.words), 100, 1, BFLOAT16), 1),
         (lambda content: checkpoint.checksum({"vectors": content.vectors}, ""), 0),
         (lambda content: write_native(tmp_path / "m.safetensors", {"vectors": content.vectors}, {}), 0),

@@ -357,10 +357,7 @@ ROWS = np.zeros((3, 3), np.float32)
         (bad_loss(parameters=unpadded), ": parameters, PLACE: rows of outputs have 20 values: .* to 32$"),
         (bad_loss(parameters=lambda *_: None), ": parameters gave NoneType: it must be a dict of arrays$"),
         (bad_loss(parameters=lambda *_: {"my-bias": ROWS}), ": a key of parameters is 'my-bias': it must"),
-        (
-            bad_loss(parameters=lambda *_: {"outputs": ROWS[0].astype(float)}),
-            "'outputs' is float64 .* C-contiguous fl",
-        ),
+        (bad_loss(parameters=lambda *_: {"outputs": ROWS[0].astype(float)}), "'outputs' is float64 .* C-contiguous fl"),
         (bad_loss(scratch=lambda *_: {"room": "large"}), ": scratch 'room' is str: it must be an array$"),
         (bad_loss(data={"margin": "large"}), ": data 'margin' is str: it must be an array or a number$"),
         (bad_loss(max_rows=0), ": max_rows is 0: it must be a whole number above 0$"),

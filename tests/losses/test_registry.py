@@ -24,7 +24,7 @@ from w2v.text.corpus import Corpus
 from w2v.text.idstore import read_corpus
 from w2v.text.vocabulary import Vocabulary
 from w2v.training import config, source, train
-from w2v.training.divergence import untrained_loss
+from w2v.training.checkpoint import untrained_loss
 from w2v.training.effective_rank import effective_rank
 from w2v.training.planning import memory_needed, plan_run
 from w2v.training.start import Initialisation

@@ -13,18 +13,17 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import memory_of
+from tests.helpers import Stop, memory_of, stop_at
 from w2v.evaluation.labels import LabelScores, Predictions, score_labels
 from w2v.formats import registry
 from w2v.formats.storage import SparseMatrix
-from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.text.labels import LabelledTexts
 from w2v.training import classifier
 from w2v.training import labels as labels_of_texts
-from w2v.training.checkpoint_folder import latest_checkpoints
+from w2v.training.checkpoint_folder import latest
 from w2v.training.labelled import score_file
-from w2v.training.train import open_training, resumed_config
+from w2v.training.train import open_training
 from w2v.vectors.keyed import load
 
 FILMS = ["a good film", "a bad film", "great great film", "awful movie", "a good movie", "bad bad"]
@@ -131,24 +130,14 @@ def test_a_resumed_run_has_the_same_bits(settings: dict[str, Any], tmp_path: Pat
     corpus = tmp_path / "train.txt"
     corpus.write_text("\n".join(texts * 5))
 
-    class Stop(Exception):
-        pass
-
-    def stop(progress: Progress) -> None:
-        if progress.phase == "train" and progress.done > 0.4 * (progress.total or 0):
-            raise Stop
-
     options: dict[str, Any] = {"workers": 1, **settings}
     whole = w2v.train_classifier(corpus, **options)
     folder = tmp_path / "checkpoints"
     with pytest.raises(Stop):
-        w2v.train_classifier(corpus, checkpoint=folder, checkpoint_every="1chunk", progress=stop, **options)
-    checkpoints = latest_checkpoints(folder)
-    assert all(0 < each.resume_info.done < each.resume_info.end for each in checkpoints.values())
-    config = resumed_config(checkpoints, False, None)
-    with open_training(config, corpus, views="words", resume_from=checkpoints) as training:
-        training.train()
-        resumed = training.classifier()
+        w2v.train_classifier(corpus, checkpoint=folder, checkpoint_every="1chunk", progress=stop_at(0.4), **options)
+    info = latest(folder).resume_info
+    assert 0 < info.done < info.end
+    resumed = w2v.resume(folder, corpus)
     np.testing.assert_array_equal(resumed.inputs, whole.inputs)
     assert resumed.parameters.keys() == whole.parameters.keys()
     for name, array in whole.parameters.items():
@@ -272,7 +261,7 @@ def test_a_continued_run_that_diverges_keeps_the_rows_it_began_with(
     texts, labels = ["good"] * 60, ["pro", "contra"] * 30
     if resume:
         train(texts, labels, continue_from=model, checkpoint=tmp_path)
-        (end,) = latest_checkpoints(tmp_path).values()
+        end = latest(tmp_path)
         config = replace(end.config, settings=replace(end.settings, alpha=1000))
         start = replace(
             end,

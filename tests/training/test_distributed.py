@@ -291,8 +291,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[cluster] * (name != "other content of the same size")) for name in REFUSALS],
+    "name", [pytest.param(name, marks=[cluster] * (name != "other content of the same size")) for name in REFUSALS]
 )
 def test_errors_are_one_line(name: str, text: Path, tmp_path: Path) -> None:
     arguments, change, message, code = REFUSALS[name]

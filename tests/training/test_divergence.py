@@ -12,7 +12,7 @@ from tests.helpers import ALL_LOSSES, SMALL, make_loss
 from w2v.losses.loss import Loss
 from w2v.losses.registry import loss_for
 from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.divergence import WARNING_RATIO, loss_ratio, untrained_loss
+from w2v.training.checkpoint import WARNING_RATIO, loss_ratio, untrained_loss
 from w2v.training.run import Run
 
 OPTIONS = SMALL | {"model": "skipgram"}

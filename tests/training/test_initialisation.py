@@ -115,13 +115,6 @@ def test_fixed_settings_cannot_change(base_model: w2v.Model, options: dict[str, 
         w2v.train(NEW_TEXT, continue_from=base_model, **options)
 
 
-@pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of a tree"), ("class", "classes")])
-def test_vocab_union_is_refused_if_output_rows_do_not_belong_to_words(sample: Path, loss: str, what: str) -> None:
-    model = w2v.train(sample, loss=loss, **SMALL)
-    with pytest.raises(w2v.SettingsError, match=rf"vocab union: with loss {loss}, its output rows belong to {what}"):
-        w2v.train(NEW_TEXT, continue_from=model, vocab="union")
-
-
 def test_workers_are_not_taken_from_a_file(tmp_path: Path, base_model: w2v.Model) -> None:
     base_model.save(tmp_path / "base_model.safetensors")
     assert w2v.train(NEW_TEXT, continue_from=tmp_path / "base_model.safetensors").settings.workers is None
@@ -238,10 +231,7 @@ def test_command_reports_how_many_words_match(sample: Path, tmp_path: Path, vect
             ["--freeze", "--vectors", "combined"],
             "vectors combined: with freeze, the word vectors must be the input rows: choose vectors input",
         ),
-        (
-            ["--freeze", "--storage", "bf16"],
-            "storage bf16: it would round the vectors that freeze keeps: choose",
-        ),
+        (["--freeze", "--storage", "bf16"], "storage bf16: it would round the vectors that freeze keeps: choose"),
     ],
 )
 def test_command_refuses_vectors_that_contradict_the_options(
@@ -412,11 +402,17 @@ def test_output_rows_of_two_views_are_frozen(tmp_path: Path, sample: Path, slice
 
 
 @pytest.mark.parametrize(("loss", "what"), [("hs", "nodes of a tree"), ("class", "classes")])
-def test_output_rows_that_do_not_belong_to_words_are_not_frozen(sample: Path, loss: str, what: str) -> None:
-    compass = w2v.train(sample, loss=loss, vectors="input", **SMALL)
-    message = rf"freeze outputs: with loss {loss}, its output rows belong to {what}"
-    with pytest.raises(w2v.SettingsError, match=message):
-        w2v.train(sample, init=compass, freeze="outputs")
+def test_output_rows_that_do_not_belong_to_words_are_neither_frozen_nor_added(
+    sample: Path, loss: str, what: str
+) -> None:
+    model = w2v.train(sample, loss=loss, vectors="input", **SMALL)
+    of_option: dict[str, dict[str, Any]] = {
+        "freeze outputs": {"init": model, "freeze": "outputs"},
+        "vocab union": {"continue_from": model, "vocab": "union"},
+    }
+    for option, given in of_option.items():
+        with pytest.raises(w2v.SettingsError, match=rf"{option}: with loss {loss}, its output rows belong to {what}"):
+            w2v.train(NEW_TEXT, **given)
 
 
 def test_frozen_outputs_need_a_model_and_known_words(tmp_path: Path, compass: w2v.Model) -> None:

@@ -62,15 +62,11 @@ def test_frozen_words_have_short_chunks_and_no_share_of_the_changes() -> None:
     assert plan_run(Settings(negative=1, workers=1), Initialisation(WORDS), fake_store(10**6)).shares is None
 
 
-def test_ranks_choose_chunks_for_the_whole_text() -> None:
+def test_ranks_choose_chunks_for_the_whole_text_up_to_a_limit() -> None:
     settings = Settings(negative=1, workers=1, subwords="2-2")
-    plan = plan_run(settings, Initialisation(WORDS), fake_store(200_000), sum_over_ranks=lambda number: 3 * number)
-    assert plan.chunk_size == 1000
-
-
-def test_chunks_are_limited_to_max_chunk() -> None:
-    settings = Settings(negative=1, workers=1, subwords="2-2")
-    assert plan_run(settings, Initialisation(WORDS), fake_store(200_000), max_chunk=99).chunk_size == 99
+    for limit, expected in (MAX_CHUNK_SIZE, 1000), (99, 99):
+        plan = plan_run(settings, Initialisation(WORDS), fake_store(200_000), lambda number: 3 * number, limit)
+        assert plan.chunk_size == expected
 
 
 def test_subwords_receive_less_of_each_change_the_more_words_have_them() -> None:

@@ -97,10 +97,7 @@ def test_output_rows_are_quantised_from_256_labels_on(model: w2v.Classifier, tmp
         ({"size": "2T"}, "size '2T': it must be a number of bytes above 0, such as 500K or 2M"),
         ({"size": 100}, "size 100: even with one row, a file takes 6,.* bytes: train a model of fewer dimensions"),
         ({"epochs": 3}, "epochs has no effect without texts"),
-        (
-            {"texts": TEXTS[:9], "labels": ["red", "new", "blue"] * 3},
-            "the texts have the label 'new', which the model",
-        ),
+        ({"texts": TEXTS[:9], "labels": ["red", "new", "blue"] * 3}, "the texts have the label 'new', which the model"),
     ],
 )
 def test_impossible_options_are_refused(model: w2v.Classifier, options: dict[str, Any], message: str) -> None:

@@ -12,31 +12,19 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import QUICK, Hinge, Stop, run, run_json
+from tests.helpers import QUICK, Hinge, Stop, run, run_json, stop_after, trials_in
 from w2v.progress import Progress
 from w2v.text.corpus import Corpus
 from w2v.training import search as search_module
-from w2v.training import tune as tune_module
 from w2v.training.model import Model
-from w2v.training.search import TimeBudget, TimeIsUp, Trial
-from w2v.training.tune import Tuner
+from w2v.training.search import TimeBudget, TimeIsUp, Trial, Tuner
 
 TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}
 
 
 def replace_scorer(monkeypatch: pytest.MonkeyPatch, score: Callable[[Model], float]) -> None:
-    monkeypatch.setattr(tune_module.Scorer, "__call__", lambda self, model: score(model))
-
-
-def stop_after(count: int) -> Callable[[Trial, Tuner], None]:
-    """Return a callback that stops the run after this many trials."""
-
-    def stop(trial: Trial, tuner: Tuner) -> None:
-        if len(tuner.trials) == count:
-            raise Stop
-
-    return stop
+    monkeypatch.setattr(search_module, "score_model", lambda *arguments: score(arguments[-1]))
 
 
 def tune_and_stop(count: int, state: Path, **options: Any) -> list[dict[str, Any]]:
@@ -46,13 +34,8 @@ def tune_and_stop(count: int, state: Path, **options: Any) -> list[dict[str, Any
     return trials_in(state)
 
 
-def trials_in(state: Path) -> list[dict[str, Any]]:
-    trials: list[dict[str, Any]] = json.loads(state.read_text())["trials"]
-    return trials
-
-
 def test_bracket_continues_with_the_best_third(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(search_module, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     trials = tune_and_stop(1 + 9 + 3 + 1, tmp_path / "state.json")  # the default settings, then a bracket
     assert trials[0]["choices"] == {}
@@ -76,8 +59,8 @@ def test_scores_are_averaged_over_seeds_if_there_is_time(monkeypatch: pytest.Mon
 
 def test_best_settings_are_trained_on_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are only eight candidates, so one bracket tries all of them."""
-    monkeypatch.setattr(tune_module, "SEEDS", (1,))
-    monkeypatch.setattr(tune_module, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
+    monkeypatch.setattr(search_module, "SEEDS", (1,))
+    monkeypatch.setattr(search_module, "CHOICES", {"window": (2, 3, 5, 8), "model": ("cbow", "skipgram")})
     trained: list[int] = []
 
     def score(model: Model) -> float:
@@ -127,14 +110,14 @@ def test_given_settings_are_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_diverged_trials_have_no_score(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(search_module, "KEEP_PROBABILITY", 0)
-    monkeypatch.setattr(tune_module, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
+    monkeypatch.setattr(search_module, "CHOICES", {"alpha": (20_000,), "min_alpha": (1, 0.999)})
     trials = tune_and_stop(11, tmp_path / "state.json", model="cbow", loss="hs", window=15, epochs=12)
     # The default settings with nine seeds, then both candidates.
     assert [trial["score"] is None for trial in trials] == 9 * [False] + 2 * [True]
 
 
 def test_resume_does_not_repeat_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tune_module, "SEEDS", (1,))
+    monkeypatch.setattr(search_module, "SEEDS", (1,))
     replace_scorer(monkeypatch, lambda model: model.settings.window_size / 100)
     first = tune_and_stop(5, tmp_path / "state.json")
     second = tune_and_stop(14, tmp_path / "state.json", time="1h")
@@ -324,9 +307,9 @@ def test_score_is_the_mean_over_files_of_questions_and_pairs(tmp_path: Path) -> 
     files = [tmp_path / "questions"], [tmp_path / "pairs"]
     assert spearman is not None
     assert accuracy is not None
-    assert tune_module.Scorer([], files[1], None)(model) == spearman
-    assert tune_module.Scorer(files[0], [], None)(model) == accuracy
-    assert tune_module.Scorer(*files, None)(model) == pytest.approx((spearman + accuracy) / 2)
+    assert search_module.score_model([], files[1], None, model) == spearman
+    assert search_module.score_model(files[0], [], None, model) == accuracy
+    assert search_module.score_model(*files, None, model) == pytest.approx((spearman + accuracy) / 2)
 
 
 def test_trials_use_the_whole_text_if_files_score_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -370,7 +353,7 @@ def test_command_reads_the_files_that_match_a_pattern(monkeypatch: pytest.Monkey
     def tune(corpus: list[Path], **_: Any) -> None:
         raise w2v.W2VError(", ".join(map(str, Corpus(corpus).files)))
 
-    monkeypatch.setattr(tune_module, "tune", tune)
+    monkeypatch.setattr(search_module, "tune", tune)
     folder = tmp_path / "my texts"
     folder.mkdir()
     for name in ("one", "two"):
@@ -420,8 +403,8 @@ def test_command_resumes(text: Path, tmp_path: Path) -> None:
 def test_settings_for_only_some_candidates_are_accepted(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tune_module, "SEEDS", (1,))
-    monkeypatch.setattr(tune_module, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
+    monkeypatch.setattr(search_module, "SEEDS", (1,))
+    monkeypatch.setattr(search_module, "CHOICES", {"model": ("skipgram", "cbow"), "loss": ("ns", "hs")})
     monkeypatch.chdir(tmp_path)
     options = (*QUICK, "--per-pair", "--tree", "balanced", "--subwords", "3-4", "--max-vocab", 100)
     assert "model.safetensors" in run("tune", text, *options).stdout

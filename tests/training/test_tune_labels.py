@@ -1,6 +1,5 @@
 """`tune_classifier`: the score of a trial, how a stopped search is resumed, and trials without a score."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import w2v
-from tests.helpers import Stop
+from tests.helpers import Stop, stop_after, trials_in
 from w2v.errors import Diverged, NothingToTrain
 from w2v.evaluation.labels import Predictions, precision_recall_curve
 from w2v.training import tune_labels
@@ -17,19 +16,6 @@ from w2v.training.tune_labels import LabelTuner, Metric, tune_classifier
 
 TEXTS, LABELS = ["ball goal team", "soup salt pan", "goal ball", "pan salt"] * 5, ["sport", "food"] * 10
 HELD_OUT = ["goal soup ball", "salt pan", "team", "unknown"], ["sport", "food", "sport", "food"]
-
-
-def stop_after(count: int) -> Any:
-    def stop(trial: Trial, search: LabelTuner) -> None:
-        if len(search.trials) == count:
-            raise Stop
-
-    return stop
-
-
-def trials_in(state: Path) -> list[dict[str, Any]]:
-    trials: list[dict[str, Any]] = json.loads(state.read_text())["trials"]
-    return trials
 
 
 def test_precision_recall_curve_has_a_point_for_each_probability() -> None:

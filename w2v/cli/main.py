@@ -22,7 +22,7 @@ GROUPS = {
     "Train": {
         "train": ("training", "Train word vectors on a CORPUS."),
         "classify": ("labels", "Train a classifier, which predicts the labels of texts."),
-        "slices": ("slices", "Train a model of each CORPUS, so that their vectors can be compared."),
+        "slices": ("training", "Train a model of each CORPUS, so that their vectors can be compared."),
         "tune": ("training", "Search for good settings for a CORPUS, and train with the best."),
     },
     "Use": {
@@ -45,10 +45,7 @@ GROUPS = {
         "evaluate": ("evaluation", "Evaluate one or more MODELs, with confidence intervals and significance tests."),
         "compare": ("evaluation", "Show how two models of one text differ, such as a model and its compressed copy."),
         "change": ("change", "Show how much each word changed between two models."),
-        "perplexity": (
-            "evaluation",
-            "Measure how well MODEL predicts the words of a new CORPUS.",
-        ),
+        "perplexity": ("evaluation", "Measure how well MODEL predicts the words of a new CORPUS."),
         "compare-losses": ("evaluation", "Train each loss on a CORPUS at equal settings, and compare them."),
         "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),
     },

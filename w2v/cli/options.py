@@ -22,15 +22,7 @@ from w2v.graph.walks import WalkOptions
 from w2v.losses import registry
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, only_with
-from w2v.options import (
-    check_numbers,
-    checked_value,
-    choices_of,
-    keywords_of,
-    options_of,
-    takes_pair,
-    type_of,
-)
+from w2v.options import check_numbers, checked_value, choices_of, keywords_of, options_of, takes_pair, type_of
 from w2v.settings import GeneralOptions, ViewOptions
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
@@ -174,10 +166,11 @@ def number_or_text(text: str) -> int | str:
         return text
 
 
-def find_objective(name: str | None) -> None:
+def find_objective(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     """Import a loss that the user has written, because a model file contains only its name."""
-    if name:
+    if name and not context.resilient_parsing:
         registry.find(name)
+    return name
 
 
 def option_for(kind: type, name: str, common: bool | None = None, **changes: Any) -> Callable[[Command], Command]:
@@ -218,6 +211,7 @@ def option_for(kind: type, name: str, common: bool | None = None, **changes: Any
         default=None,
         help=f"{option.help}{with_losses}  [default: {default_text}]",
         shell_complete=COMPLETIONS.get(name),
+        callback=find_objective if name == "objective" else None,
     )
 
 
@@ -268,8 +262,7 @@ def composed(*decorators: Callable[[Command], Command]) -> Callable[[Command], C
 
 
 def check_number(context: click.Context, parameter: click.Parameter, value: int | None) -> int | None:
-    if value is not None:
-        check_numbers(**{str(parameter.name): value})
+    check_numbers(**{str(parameter.name): value})
     return value
 
 
@@ -319,9 +312,7 @@ ERRORS = choice_option(
     help="What to do with words that are not UTF-8. replace and ignore also leave out repeated words.",
 )
 RESTRICT_VOCAB = number_option(
-    "--restrict-vocab",
-    default=30_000,
-    help="Use only the N most frequent words, in questions and as answers.",
+    "--restrict-vocab", default=30_000, help="Use only the N most frequent words, in questions and as answers."
 )
 METHOD = choice_option(
     "--method", choices=Method, default="add", help="Answer analogies by 3CosAdd (add) or 3CosMul (mul)."
@@ -330,17 +321,14 @@ OBJECTIVE = rare_option(
     "--objective",
     metavar="NAME",
     expose_value=False,
-    callback=lambda context, _, name: find_objective(None if context.resilient_parsing else name),
+    callback=find_objective,
     help="The loss of the model, as module:Name, if you wrote it yourself.",
 )
 MODEL = click.argument("model", type=FILE)
 SETTING_FLAG_OPTIONS = composed(
     *(
         rare_option(
-            f"--{flag}",
-            group=options_of(Settings)[name].group,
-            is_flag=True,
-            help=f"The same as --{name} {value}.",
+            f"--{flag}", group=options_of(Settings)[name].group, is_flag=True, help=f"The same as --{name} {value}."
         )
         for flag, (name, value) in SETTING_FLAGS.items()
     )
@@ -387,9 +375,7 @@ CLASSIFIER = composed(
     options_for(LabelOptions),
     *(
         option_for(
-            Settings,
-            name,
-            **({"default_text": str(LABEL_SETTINGS[name])} if name in LABEL_SETTINGS else {}) | changes,
+            Settings, name, **({"default_text": str(LABEL_SETTINGS[name])} if name in LABEL_SETTINGS else {}) | changes
         )
         for name, changes in CLASSIFIER_SETTINGS.items()
     ),
@@ -420,8 +406,7 @@ THRESHOLD = click.option(
 )
 LABELLED = composed(
     file_option(
-        "--labelled",
-        help="Score the predictions for these texts. Their labels have a form that w2v classify reads.",
+        "--labelled", help="Score the predictions for these texts. Their labels have a form that w2v classify reads."
     ),
     option_for(LabelOptions, "labels"),
 )
@@ -471,6 +456,12 @@ def reading_options(given: Mapping[str, Any]) -> ReadingOptions:
         SettingsError: If a value is impossible.
     """
     return ReadingOptions(**given_options(ReadingOptions, given))
+
+
+def reading_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a Classifier that say how a command reads texts; errors are as in `reading_options`."""
+    reading = reading_options(given)
+    return {name: getattr(reading, name) for name in ("column", "encoding", "errors")}
 
 
 def chosen_settings(given: Mapping[str, Any], tried: Mapping[str, Sequence[object]] | None = None) -> Settings:

@@ -18,11 +18,7 @@ Write = Callable[[Path, bool], None]  # writes a file; raises W2VError if the fi
 
 
 def check(
-    path: Path,
-    force: bool,
-    others: Iterable[Path] = (),
-    option: str = "with -o",
-    models: Iterable[Path] = (),
+    path: Path, force: bool, others: Iterable[Path] = (), option: str = "with -o", models: Iterable[Path] = ()
 ) -> None:
     """Raise an error if a command cannot write a file, so that it fails before the work and not after it.
 

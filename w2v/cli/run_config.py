@@ -18,7 +18,6 @@ from w2v.cli.options import (
     LOSS_NAMES,
     check_effect,
     corpus_of,
-    find_objective,
     first_name,
     given_options,
     given_settings,
@@ -39,9 +38,8 @@ from w2v.text.labels import LabelOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.checkpoint_folder import latest_checkpoints, run_folder
-from w2v.training.classify import open_label_source
 from w2v.training.communicator import OneProcess
-from w2v.training.config import KINDS, RunConfig, read_options
+from w2v.training.config import RunConfig, read_options
 from w2v.training.source import WORD_SELECTION_SETTINGS, open_source
 from w2v.training.train import resumed_config
 from w2v.training.views import ONE_VIEW, TWO_VIEWS, settings_of_views, whole_settings
@@ -53,6 +51,7 @@ RUN_OPTIONS = (
     "corpus", "graph", "pairs", "preset", "views", "vocabulary", "continue_from", "vocab", "init", "freeze", "phrases",
     "output", "checkpoint", "checkpoint_every", "ignore_memory", "classify", "held_out", "tags", "negatives_from",
 )  # fmt: skip
+ALLOWED_WITH_RESUME = {"corpus", "views", "phrases", "output", "checkpoint_every", "ignore_memory", "held_out"}
 # The options for outputs, by parameter.
 OUTPUTS = {
     "output": "-o",
@@ -82,15 +81,15 @@ class Command:
     @property
     def named(self) -> dict[str, str]:
         """The files that the command to resume the run must name besides the corpus, by option."""
-        config = self.config
-        found: dict[str, object] = {OUTPUTS[name]: path for name, path in self.outputs.items()}
-        found |= {
-            "--phrases": config.phrases,
-            "--cache": config.reading.cache,
-            "--held-out": self.inputs.get("held_out"),
-            "--objective": config.settings.objective,
-        }
-        return {option: str(value) for option, value in found.items() if value and not isinstance(value, bool)}
+        others: dict[str, Any] = {"phrases": self.config.phrases, "cache": self.config.reading.cache}
+        others |= {"held_out": self.inputs.get("held_out"), "objective": self.config.settings.objective}
+        return _by_option(self.outputs | others)
+
+
+def _by_option(files: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files that some options name, by option, without options that name none."""
+    named = {name: value for name, value in files.items() if value and not isinstance(value, bool)}
+    return {OUTPUTS.get(name, option_name(name)): str(value) for name, value in named.items()}
 
 
 def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
@@ -106,7 +105,6 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         click.UsageError: If options contradict each other.
     """
     file_options = read_options(given["config"]) if given.get("config") else {}
-    find_objective(given.get("objective"))
     chosen = given_settings(given)
     run_options = {name: given[name] for name in RUN_OPTIONS if given.get(name) not in (None, False, ())}
     # --loss also replaces the objective of the file, and --objective its loss.
@@ -131,11 +129,7 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         reason = f": {given['phrases']} is the FILE of --phrases" if isinstance(given.get("phrases"), str) else ""
         raise click.UsageError(f"Missing argument 'CORPUS...'{reason}")
     corpus = corpus_of(options["corpus"])
-    continued, init = run_options.get("continue_from"), run_options.get("init")
-    is_classifier = bool(given.get("classify"))
-    source = (
-        open_label_source(continued, init) if is_classifier else open_source(continued, init, run_options.get("freeze"))
-    )
+    source = open_source(run_options)
     output = options.pop("output", None)
     config = RunConfig.from_options(options, source, display_name=option_name)
     settings = config.settings
@@ -205,23 +199,9 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         click.UsageError: If an option has no effect on a resumed run.
     """
     folder = given["resume"]
-    excluded = (
-        "vocabulary",
-        "continue_from",
-        "vocab",
-        "init",
-        "freeze",
-        "preset",
-        "checkpoint",
-        "config",
-        "save_config",
-        "tags",
-        "negatives_from",
-        *KINDS,
-    )
+    excluded = {*RUN_OPTIONS, "config", "save_config"} - ALLOWED_WITH_RESUME
     reading = (name for name in options_of(ReadingOptions) if name != "cache")
     refuse_together("--resume", (*reading, *options_of(WalkOptions), *options_of(LabelOptions), *excluded))
-    find_objective(given.get("objective"))
     chosen = given_settings(given) | ({"views": given["views"]} if given.get("views") else {})
     checkpoints = latest_checkpoints(folder)
     before = checkpoints[WORD_VIEW].config
@@ -231,12 +211,7 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         )
     _check_settings_again(chosen, checkpoints, folder)
     files = {name: given[name] for name in OUTPUTS if given.get(name)}
-    named = {OUTPUTS[name]: str(path) for name, path in files.items()}
-    named |= {
-        f"--{name}": str(given[name])
-        for name in ("phrases", "cache", "objective")
-        if given.get(name) not in (None, True)
-    }
+    named = _by_option(files | {name: given.get(name) for name in ("phrases", "cache", "held_out", "objective")})
     stored = convert(dict[str, str], before.notes.get("outputs", {}), f"{folder}: its outputs")
     # A run can be resumed without its cache, and a loss that is not imported has an error of its own.
     stored |= {"--phrases": before.phrases} if isinstance(before.phrases, str) else {}

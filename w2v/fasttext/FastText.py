@@ -33,10 +33,9 @@ from w2v.text.subword_rows import own_rows
 from w2v.text.subwords import Ngrams, Subwords
 from w2v.text.words import Words
 from w2v.training.classifier import Classifier
-from w2v.training.classify import train_classifier
 from w2v.training.labelled import read_labelled
 from w2v.training.quantize import parse_size, quantize
-from w2v.training.train import train
+from w2v.training.train import train, train_classifier
 from w2v.training.tune_labels import VECTOR_SIZES, search_labels
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import stat
 import zlib
 from functools import cache
 from pathlib import Path
@@ -43,7 +42,7 @@ from w2v.kernel import loop, numba_vectors
 from w2v.kernel.loop import train_chunk
 from w2v.losses import rows
 from w2v.losses.binding import Functions, copy_function, pairs_used_by, plain_function, references
-from w2v.system.files import belongs_to_user
+from w2v.system.files import check_code_folder
 
 # Pairs of a function of the loop and the faster function that replaces it when it is compiled.
 FAST: Functions = (
@@ -80,21 +79,9 @@ def compile_function(function: FunctionType, functions: Functions, on_disk: bool
         on_disk: Cache the machine code on disk.
     """
     if on_disk and not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
-        check_cache(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
+        check_code_folder(Path(AppDirs("numba", appauthor=False).user_cache_dir))  # type: ignore[no-untyped-call]
     copy, _ = _hashed_copy(function, functions)
     return numba.njit(**OPTIONS, cache=on_disk and Path(function.__code__.co_filename).exists())(copy)
-
-
-def check_cache(folder: Path) -> None:
-    """Raise PermissionError if others can write to a folder of cached machine code, because that code is run.
-
-    If the folder does not exist, its nearest existing parent is checked.
-    """
-    if not folder.is_absolute():  # without a home folder, the cache would be in the working directory
-        raise PermissionError(f"there is no home folder for {folder}")
-    status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
-    if not belongs_to_user(status, forbidden=stat.S_IWOTH):
-        raise PermissionError(f"others can write to {folder}")
 
 
 @cache

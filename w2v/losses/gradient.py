@@ -33,13 +33,7 @@ MAX_CHECKED = 200  # values checked in a matrix: this many that the update chang
 
 
 def check_gradient(
-    loss: Loss,
-    /,
-    *,
-    vocabulary: Vocabulary | None = None,
-    tolerance: float = 1e-4,
-    seed: int = 1,
-    **settings: Any,
+    loss: Loss, /, *, vocabulary: Vocabulary | None = None, tolerance: float = 1e-4, seed: int = 1, **settings: Any
 ) -> dict[str, float]:
     """Compare the updates that a loss makes with the numerical gradient of the loss that it reports.
 

@@ -27,10 +27,7 @@ TREES = "huffman", "balanced", "clustered"  # the trees that `TreeOptions.tree` 
 @dataclass(frozen=True, kw_only=True)
 class TreeOptions(LossOptions):
     tree: str = option(
-        "huffman",
-        f"The tree: {', '.join(TREES)}, or a file with a word and its code per line.",
-        LOSS,
-        fixed=True,
+        "huffman", f"The tree: {', '.join(TREES)}, or a file with a word and its code per line.", LOSS, fixed=True
     )
     tree_vectors: str | None = option(
         None, "Model with the vectors that --tree clustered groups into a tree.", LOSS, default_text="none", fixed=True

@@ -26,11 +26,10 @@ from w2v.errors import LossNotImported, SettingsError, VersionMismatch, translat
 from w2v.losses.charcnn import CharacterCNN
 from w2v.losses.class_softmax import ClassOptions, ClassSoftmax
 from w2v.losses.dsoftmax import BlockOptions, DifferentiatedSoftmax
-from w2v.losses.full_softmax import FullSoftmax
+from w2v.losses.full_softmax import FullSoftmax, OneVsAll, OneVsAllOptions
 from w2v.losses.hierarchical_softmax import HierarchicalSoftmax, TreeOptions
 from w2v.losses.loss import Array, Loss
 from w2v.losses.mos import MixtureOfSoftmaxes, MixtureOptions
-from w2v.losses.one_vs_all import OneVsAll, OneVsAllOptions
 from w2v.losses.sampling import NegativeSampling, NoiseContrastive, SampledSoftmax, SampledSoftmaxOptions
 from w2v.options import option, options_of
 from w2v.settings import LOSS, TRAINING, GeneralOptions, WordVectors

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError, one_line, optional_package, out_of_memory
 from w2v.progress import Meter, Report
-from w2v.system.files import temporary_folder, user_id
+from w2v.system.files import check_code_folder, temporary_folder
 
 Projection = Literal["pca", "tsne", "umap"]
 
@@ -100,8 +100,7 @@ def _library(method: Projection) -> Any:
 def _secure_numba_cache() -> None:
     """Let Numba cache umap's machine code in a temporary folder, unless its default folder belongs to this user.
 
-    Numba runs the machine code that it finds in its cache, and fails without a cache folder. Without a home folder,
-    its default is ./~ in the working directory, where anybody may have put code.
+    Numba fails without a cache folder.
     """
     import numba
     from numba.misc import appdirs
@@ -112,11 +111,10 @@ def _secure_numba_cache() -> None:
         return
     folder = Path(folders("numba", appauthor=False).user_cache_dir)
     with suppress(OSError):
-        if folder.is_absolute():
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-            if folder.stat().st_uid == user_id():
-                return
+        check_code_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        return
     config.CACHE_DIR = _process_folder().name
 
 

@@ -89,9 +89,7 @@ def word_map(
     vectors = vectors_of(model)
     if groups not in (None, *get_args(Groups)):
         raise SettingsError(f'groups must be "sections", "clusters" or "frequency", not {groups!r}')
-    check_numbers(seed=seed)
-    if clusters is not None:
-        check_numbers(clusters=clusters)
+    check_numbers(seed=seed, clusters=clusters)
     if clusters is not None and groups in ("sections", "frequency"):
         raise SettingsError(f'clusters has no effect with groups="{groups}"')
     sections = _sections(vectors, words, topn, skip)
@@ -136,9 +134,7 @@ def _sections(
     vectors: KeyedVectors, words: Iterable[str] | Mapping[str, Sequence[str]] | None, topn: int, skip: int | None
 ) -> Mapping[str, Sequence[str]]:
     """Return the words to draw by section; without sections, in section ""."""
-    check_numbers(topn=topn)
-    if skip is not None:
-        check_numbers(skip=skip)
+    check_numbers(topn=topn, skip=skip)
     if words is None:
         start = default_skip(len(vectors), topn) if skip is None else skip
         words = vectors.first_words(start + topn)[start:]

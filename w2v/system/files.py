@@ -301,6 +301,18 @@ def belongs_to_user(status: os.stat_result, forbidden: int = 0) -> bool:
     return sys.platform == "win32" or (status.st_uid == user_id() and not status.st_mode & forbidden)
 
 
+def check_code_folder(folder: Path) -> None:
+    """Raise PermissionError if others can write to a folder of cached machine code, because that code is run.
+
+    If the folder does not exist, its nearest existing parent is checked.
+    """
+    if not folder.is_absolute():  # without a home folder, the cache would be in the working directory
+        raise PermissionError(f"there is no home folder for {folder}")
+    status = next(each for each in (folder, *folder.parents) if each.exists()).stat()
+    if not belongs_to_user(status, forbidden=stat.S_IWOTH):
+        raise PermissionError(f"others can write to {folder}")
+
+
 def user_id() -> int:
     """Return the number of the user, as in the `st_uid` of this user's files. On Windows, it is always 0."""
     return 0 if sys.platform == "win32" else os.geteuid()

@@ -55,10 +55,7 @@ class Pool(ThreadPoolExecutor):
 
 
 def map_in_order(
-    work: Callable[[Item], Result],
-    items: Iterable[Item],
-    workers: int,
-    must_wait: Callable[[], bool] = lambda: False,
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int, must_wait: Callable[[], bool] = lambda: False
 ) -> Iterator[Result]:
     """Yield `work(item)` for each item, in order. This thread and `workers` − 1 others compute a few items ahead.
 

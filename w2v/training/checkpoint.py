@@ -8,7 +8,8 @@ can read its vectors and `w2v train --continue` accepts it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,16 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.vocabulary import Vocabulary, label_tensors, labels_of_file
 from w2v.text.words import Words
 from w2v.training.config import RunConfig
-from w2v.training.divergence import DIVERGENCE_RATIO, all_finite, loss_ratio
 from w2v.training.documents import ROWS, tags_in, tensors_of_tags
 from w2v.training.identity import Identity
 
 HASH_BLOCK_BYTES = 1 << 20  # bytes of an array hashed at a time: rows must be copied to leave out their padding
 # The format of checkpoints, which `read_checkpoint` requires. Increase it whenever older checkpoints cannot be resumed.
 CHECKPOINT_FORMAT = 1
+# Limits of `loss_ratio`. Normal runs reach 1.03, runs with three times the default learning rate 1.3.
+WARNING_RATIO = 1.5  # above this, the vectors are poor
+DIVERGENCE_RATIO = 10.0  # above this, training has diverged; gensim's test of CBOW with hs reached 8
+MIN_PREDICTIONS = 1000  # the mean loss of an epoch with fewer predictions is too noisy
 CHECKPOINT_INPUTS = "vectors"  # the name of the input rows in a checkpoint: other commands read its "vectors"
 
 
@@ -55,7 +59,7 @@ class ResumeInfo:
         ranks: The number of processes.
         scores: The score on held-out text after each epoch, if training may stop early.
         files: (path, bytes) of each file of the text; None if the text can be read only once.
-        checksum, types_checksum, held_out_checksum: See ReadText.
+        inputs: See ReadText.
         coordinates: See Initialisation.
     """
 
@@ -67,9 +71,7 @@ class ResumeInfo:
     ranks: Count = 1
     scores: list[float] = field(default_factory=list)
     files: list[tuple[str, int]] | None = None
-    checksum: str = ""
-    types_checksum: str = ""
-    held_out_checksum: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
     coordinates: str = ""
 
 
@@ -114,7 +116,7 @@ class Checkpoint:
     @property
     def identity(self) -> Identity:
         """The identity of the run."""
-        return Identity(self.config.run_id, {"text": self.resume_info.checksum})
+        return Identity(self.config.run_id, self.resume_info.inputs)
 
     @property
     def seconds(self) -> float:
@@ -292,3 +294,41 @@ def checksum(arrays: Mapping[str, NDArray[Any]], settings: str) -> str:
         for start in range(0, len(array), rows):
             digest.update(np.ascontiguousarray(array[start : start + rows]).data)
     return digest.hexdigest()
+
+
+# -- signs of divergence: values that are not finite, and a loss that rises ----------------------------
+
+
+def all_finite(matrices: Iterable[NDArray[Any]]) -> bool:
+    """Return True if all values of these matrices are finite."""
+    return all(bfloat16.first_non_finite_row(array) < 0 for array in matrices)
+
+
+def loss_ratio(loss: Loss, losses: NDArray[np.float64], predictions: NDArray[np.int64]) -> float:
+    """Return the largest ratio of an epoch's mean loss to the lowest earlier one.
+
+    The first epoch is compared with the loss of untrained vectors. The lowest mean counts as at least 1 nat. The means
+    can be compared because every epoch trains on the same text. The sum of an unfinished epoch is divided by the
+    predictions of the epoch before, which gives a lower bound of its mean.
+
+    Args:
+        loss: The loss of the run.
+        losses: The sum of the losses in each epoch, (epochs,).
+        predictions: The number of predictions in each epoch, (epochs,).
+    """
+    previous = np.append(0, predictions[:-1])
+    means = losses / np.maximum(np.maximum(predictions, previous), MIN_PREDICTIONS)
+    lowest = np.minimum.accumulate(np.append(untrained_loss(loss), np.maximum(means[:-1], 1)))
+    return float((means / lowest).max())
+
+
+def untrained_loss(loss: Loss) -> float:
+    """Return an upper bound of the mean loss of untrained vectors; infinity for a user's own loss.
+
+    The scores of untrained vectors are 0, so an independent output row costs log 2 and a distribution over V words
+    costs about log V.
+    """
+    if loss.is_own:
+        return math.inf
+    independent = math.log(2) * loss.expected_rows
+    return max(1.0, independent if loss.independent else min(independent, math.log(len(loss.vocabulary)) + 2))

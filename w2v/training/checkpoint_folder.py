@@ -27,9 +27,8 @@ from w2v.system.files import PathLike, translate_os_errors
 from w2v.system.lock import Lock
 from w2v.system.memory import cpu_seconds_limit
 from w2v.system.threads import NoThread, Thread
-from w2v.training.checkpoint import Checkpoint, DamagedCheckpoint, read_checkpoint, write_checkpoint
+from w2v.training.checkpoint import WARNING_RATIO, Checkpoint, DamagedCheckpoint, read_checkpoint, write_checkpoint
 from w2v.training.config import RunConfig
-from w2v.training.divergence import WARNING_RATIO
 from w2v.training.identity import check_identity
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
 

@@ -24,8 +24,8 @@ from w2v.formats.product_quantiser import QuantisedMatrix
 from w2v.formats.storage import SparseMatrix, join_rows
 from w2v.formats.vector_file import VectorFile
 from w2v.losses.fasttext import label_probabilities
+from w2v.losses.full_softmax import OneVsAll
 from w2v.losses.loss import Loss, is_parameter, softmax
-from w2v.losses.one_vs_all import OneVsAll
 from w2v.losses.registry import Settings, loss_for, settings_from
 from w2v.options import check_whole, suggestion
 from w2v.progress import Meter, Report
@@ -198,10 +198,7 @@ class Classifier:
             yield from self.predictions(blocks, must_wait=texts.must_wait)
 
     def predictions(
-        self,
-        blocks: Iterable[bytes],
-        prefix: str | None = None,
-        must_wait: Callable[[], bool] = lambda: False,
+        self, blocks: Iterable[bytes], prefix: str | None = None, must_wait: Callable[[], bool] = lambda: False
     ) -> Iterator[Predictions]:
         """Yield predictions for blocks of whole lines, each followed by PADDING. Several threads compute them.
 
@@ -239,12 +236,7 @@ class Classifier:
             yield from (self._explanation(line, None) for line in lines[: -len(PADDING)].split(b"\n")[:-1])
 
     def _read(
-        self,
-        texts: Corpus | LabelledTexts,
-        column: str | None,
-        encoding: str,
-        errors: Errors,
-        progress: Report | None,
+        self, texts: Corpus | LabelledTexts, column: str | None, encoding: str, errors: Errors, progress: Report | None
     ) -> Iterator[bytes]:
         """Yield blocks of whole lines, normalised as in training. See `read_predictions`."""
         prefix = self.features.label_prefix

@@ -100,6 +100,10 @@ class OneProcess:
         """Return the sum of all ranks' arrays on every rank. The arrays must have the same shape and dtype."""
         return values
 
+    def sum_of(self, number: int) -> int:
+        """Return the sum of the ranks' numbers."""
+        return number
+
     def default_workers(self) -> int | None:
         """Return the number of threads for this rank; None for the default of Settings."""
         return None

@@ -13,7 +13,7 @@ from w2v.evaluation.analogies import analogies
 from w2v.evaluation.held_out import GapTest
 from w2v.formats.vector_file import WORD_VIEW
 from w2v.kernel.kernels import numba_kernel
-from w2v.losses.one_vs_all import OneVsAll
+from w2v.losses.full_softmax import OneVsAll
 from w2v.losses.registry import LOSSES, Settings, loss_for
 from w2v.options import options_of, refuse_unknown, suggestion
 from w2v.progress import Progress, Report, notebook_bar

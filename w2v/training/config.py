@@ -18,7 +18,7 @@ from w2v.graph.readers import GraphOptions
 from w2v.graph.walks import WalkOptions
 from w2v.losses.hierarchical_softmax import TREES
 from w2v.losses.registry import LOSSES, USER_DEFINED, Settings, settings_from
-from w2v.options import checked_value, options_of, refuse_unknown, suggestion
+from w2v.options import checked_value, options_of, refuse, refuse_unknown, suggestion
 from w2v.settings import PRESETS, RENAMED, Freeze, ViewOptions, join_pair
 from w2v.system.files import PathLike, atomic_write, is_nameable, translate_os_errors
 from w2v.system.schema import convert
@@ -138,9 +138,8 @@ class RunConfig:
             "--item (item=)": self.reading.item,
             "--phrases (phrases=) without a file": self.phrases is True,
         }
-        for name, is_chosen in refused.items():
-            if is_chosen:
-                raise SettingsError(f"documents {self.settings.documents}: it cannot be combined with {name}")
+        prefix = f"documents {self.settings.documents}: it cannot be combined with "
+        refuse({prefix + name: is_chosen for name, is_chosen in refused.items()})
 
     @classmethod
     def from_options(
@@ -324,7 +323,7 @@ def _checked_flag(name: str, value: Any) -> bool:
 
 def check_pair_settings(settings: Settings, pairs: GraphOptions, has_groups: bool) -> None:
     """Raise SettingsError if a setting does not suit pairs."""
-    refused = {
+    reasons = {
         "model cbow: each input predicts its context: choose skipgram": settings.model != "skipgram",
         "subwords: the inputs of pairs have none: leave it out": settings.subwords is not None,
         f"negatives_from: loss {settings.loss}, kernel {settings.kernel}: choose loss ns and kernel cython": has_groups
@@ -333,8 +332,7 @@ def check_pair_settings(settings: Settings, pairs: GraphOptions, has_groups: boo
         f"vectors {settings.vectors}: inputs and contexts have two vocabularies: choose input, or --unipartite "
         "(bipartite=False)": pairs.bipartite and settings.word_vectors != "input",
     }
-    for reason in (reason for reason, is_chosen in refused.items() if is_chosen):
-        raise SettingsError(reason)
+    refuse(reasons)
 
 
 def label_options_of(labels: Mapping[str, Any], settings: Mapping[str, Any]) -> LabelOptions:

@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 
 from w2v.errors import SettingsError, W2VError
 from w2v.kernel.loop import learning_rate
-from w2v.kernel.plan import Plan
 from w2v.progress import Report
 from w2v.system.threads import Thread
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.communicator import MESSAGE_POLL_SECONDS, Communicator
 from w2v.training.config import RunConfig
 from w2v.training.exchange import FREQUENT_ROWS, Exchange, Flags
-from w2v.training.planning import plan_run
 from w2v.training.reading import ReadText
 from w2v.training.run import POLL_SECONDS, Run, resume_position
 from w2v.training.schedule import Schedule
@@ -56,13 +54,10 @@ def words_per_round(words: int, ranks: int) -> int:
 class DistributedRun(Run):
     """A run of several ranks. Each rank has a store with its part of the text, and the same initial matrices."""
 
-    def __init__(
-        self,
-        config: RunConfig,
-        initial: Initialisation,
-        text: ReadText,
-        **options: Any,
-    ):
+    max_chunk = MAX_CHUNK
+    more_copies = 1  # SharedMatrix.synced
+
+    def __init__(self, config: RunConfig, initial: Initialisation, text: ReadText, **options: Any):
         if config.settings.kernel != "cython":
             raise SettingsError(
                 f"kernel {config.settings.kernel}: several ranks train with kernel cython and its losses only"
@@ -99,10 +94,6 @@ class DistributedRun(Run):
         ngrams = self.plan.subwords.totals(inputs)[len(centres) :] if self.plan.subwords else np.empty(0)
         return {"inputs": inputs, "ngrams": ngrams, "outputs": outputs}
 
-    def _allocate(self, initial: Initialisation, copies: int, other_memory: int) -> None:
-        with self.communicator.collective_errors():
-            super()._allocate(initial, copies + 1, other_memory)  # the additional copy is SharedMatrix.synced
-
     @property
     def metrics(self) -> dict[str, Any]:
         """The number of ranks, and the rounds, seconds, bytes and share of the training time of their exchanges."""
@@ -114,22 +105,6 @@ class DistributedRun(Run):
         seconds = self.seconds - self._seconds_before
         exchange["share"] = self.exchange_seconds / seconds if seconds else 0.0
         return {"ranks": self.communicator.size, "exchange": exchange}
-
-    def _plan(self, initial: Initialisation) -> Plan:
-        plan = plan_run(
-            self.settings,
-            initial,
-            self.store,
-            self.communicator.sum_of,
-            MAX_CHUNK,
-            self.config.ignore_memory,
-        )
-        return self._with_own_seed(plan)
-
-    def _with_own_seed(self, plan: Plan) -> Plan:
-        """Give each rank its own seed, so that the ranks draw different random numbers."""
-        seed = (self.settings.seed + (self.communicator.rank << 48)) % (1 << 64)
-        return replace(plan, settings=replace(self.settings, seed=seed))
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Resume from the position of a checkpoint of this run, which may have had any number of ranks.

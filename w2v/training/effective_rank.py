@@ -63,10 +63,9 @@ def effective_rank(
     view = view_of_words(model)
     size = len(view.vocabulary)
     for name, number in (("contexts", contexts), ("targets", targets)):
-        if number is not None:
-            check_numbers(**{name: number})
-            if number > size:
-                raise SettingsError(f"{name} {number}: it must be at most {size:,}, the size of the vocabulary")
+        check_numbers(**{name: number})
+        if number is not None and number > size:
+            raise SettingsError(f"{name} {number}: it must be at most {size:,}, the size of the vocabulary")
     n, m = contexts or min(SAMPLE, size), targets or min(SAMPLE, size)
     blocks = np.array_split(view.inputs[:n].astype(np.float64), -(-n * size // MAX_SCORES))
     logs: NDArray[Any] = np.empty((n, m))

@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, SettingsError, W2VError, pluralise
 from w2v.evaluation.labels import SMALLEST_PROBABILITY, log_losses
 from w2v.formats import bfloat16
@@ -24,8 +23,9 @@ from w2v.text.labels import DIRECT_LOSSES, LabelledTexts, LabelOptions
 from w2v.text.words import OWN_PREFIX
 from w2v.training.checkpoint import Checkpoint
 from w2v.training.classifier import Classifier
+from w2v.training.communicator import OneProcess
 from w2v.training.config import RunConfig
-from w2v.training.distributed import MAX_CHUNK, DistributedRun
+from w2v.training.distributed import DistributedRun
 from w2v.training.planning import plan_examples
 from w2v.training.reading import ReadText
 from w2v.training.run import Run
@@ -76,11 +76,7 @@ class LabelledExamples:
 
     @classmethod
     def of(
-        cls,
-        text: ReadText,
-        config: RunConfig,
-        source: Classifier | KeyedVectors | None,
-        checkpoint: Checkpoint | None,
+        cls, text: ReadText, config: RunConfig, source: Classifier | KeyedVectors | None, checkpoint: Checkpoint | None
     ) -> LabelledExamples:
         """Find the words, n-grams and labels of a text.
 
@@ -236,8 +232,6 @@ class LabelRun(Run):
     Its vocabulary are the labels, because the loss predicts them; its input rows are the rows of `features`.
     """
 
-    max_chunk = MAX_CHUNK_SIZE
-
     def __init__(self, labelled: LabelledExamples, config: RunConfig, initial: Initialisation, *args: Any, **more: Any):
         self._labelled, self.temperature = labelled, 1.0
         self._resumed_from: Checkpoint | None = None
@@ -326,7 +320,8 @@ class LabelRun(Run):
         if self.frozen is not None:
             kept = {"inputs": self.parameters["inputs"][self.frozen]}
             initial = replace(initial, parameters=kept, rows=np.flatnonzero(self.frozen), frozen=self.frozen)
-        run = LabelRun(labelled, config, initial, self.text, share=trained / len(examples))
+        text = replace(self.text, ranks=OneProcess())  # the other ranks do not train it
+        run = LabelRun(labelled, config, initial, text, share=trained / len(examples))
         try:
             Run.train(run)
         except Diverged:
@@ -378,11 +373,6 @@ def compact_scores(scores: NDArray[np.float32]) -> NDArray[np.float32] | SparseM
 
 class DistributedLabelRun(LabelRun, DistributedRun):
     """A run of several ranks that predicts labels. Each has a part of the texts, and the same features and matrices."""
-
-    max_chunk = MAX_CHUNK
-
-    def _plan(self, initial: Initialisation) -> Plan:
-        return self._with_own_seed(super()._plan(initial))
 
     def _frequencies(self) -> dict[str, NDArray[np.float64]]:
         """Return the expected updates of each row per trained row of a text, with the squares of their factors."""

@@ -119,12 +119,7 @@ def plan_run(
 
 
 def plan_examples(
-    settings: Settings,
-    initial: Initialisation,
-    examples: Examples,
-    rows: int,
-    frozen_outputs: bool,
-    max_chunk: int,
+    settings: Settings, initial: Initialisation, examples: Examples, rows: int, frozen_outputs: bool, max_chunk: int
 ) -> Plan:
     """Build the plan of a run that predicts labels.
 

@@ -18,7 +18,7 @@ from w2v.options import check_numbers
 from w2v.text.corpus import Source
 from w2v.text.vocabulary import Vocabulary
 from w2v.training.classifier import Classifier
-from w2v.training.classify import train_classifier
+from w2v.training.train import train_classifier
 
 WHERE = "the classifier"  # the beginning of error messages
 RETRAINING = 0.1, 5  # the learning rate, as a share of the model's, and the epochs (bench/NOTES.md)
@@ -112,8 +112,7 @@ def _train(model: Classifier, texts: Source | None, labels: Any, settings: dict[
 def _keep_rows(model: Classifier, cutoff: int | None) -> Classifier:
     """Return a classifier with the most important rows, at most `cutoff`. Further training adds no rows."""
     features, inputs = model.features, cast(NDArray[Any], model.inputs)
-    if cutoff is not None:
-        check_numbers(cutoff=cutoff)
+    check_numbers(cutoff=cutoff)
     kept = np.sort(_order(model)[:cutoff])
     words, ngrams = np.split(kept, [np.searchsorted(kept, len(features.vocabulary))])
     vocabulary = Vocabulary(features.vocabulary.words.take(words), features.vocabulary.counts[words])

@@ -11,11 +11,12 @@ from zlib import crc32
 
 import numpy as np
 
-from w2v.errors import NothingToTrain, SettingsError, W2VError, one_line
+from w2v.errors import NothingToTrain, W2VError, one_line
 from w2v.graph.graph import Graph, is_graph
 from w2v.graph.pairs import PairSource
 from w2v.graph.source import GraphSource
 from w2v.graph.walks import walk_store
+from w2v.options import refuse
 from w2v.progress import Report
 from w2v.system.files import temporary_folder
 from w2v.system.version import __version__
@@ -43,8 +44,8 @@ class ReadText:
         types: The types of the whole text: `store` itself, unless several ranks train.
         phrases: The phrases that were joined in the text, if any.
         corpus: The text before it was read; None if it is not known.
-        checksum: The checksum of the text; "" until `identify` is called, and if several ranks train.
-        types_checksum: The checksum of the types and their counts; "" until `identify` is called.
+        inputs: The checksums that identify the text, by name in messages; empty until `identify` is called. If several
+            ranks train, only the words are compared: each rank has a part of the text.
         ranks: The ranks that train.
         seconds: The time spent on reading.
         held_out: The texts that score a classifier after each epoch; None if they are a part of this text.
@@ -55,36 +56,29 @@ class ReadText:
     types: TypeCounts
     phrases: Phrases | None = None
     corpus: Corpus | GraphSource | PairSource | TaggedTexts | LabelledTexts | None = None
-    checksum: str = ""
-    types_checksum: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
     ranks: OneProcess = field(default_factory=OneProcess)
     seconds: float = 0.0
     held_out: ReadText | None = None
     tags: Words | None = None
 
-    @property
-    def held_out_checksum(self) -> str:
-        """The checksum of the held-out texts; "" without them."""
-        return self.held_out.checksum if self.held_out else ""
-
     def identify(self) -> None:
-        """Compute the checksums of the text. Each of several ranks has only a part of it, and only its types."""
-        weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts | PairSource) else ""
-        self.checksum = self.store.checksum() + weights if self.types is self.store else ""
-        self.types_checksum = self.types.types_checksum()
+        """Compute `inputs`."""
+        self.inputs = {"words": self.types.types_checksum()}
+        if self.types is self.store:
+            weights = self.corpus.checksum() if isinstance(self.corpus, LabelledTexts | PairSource) else ""
+            self.inputs["text"] = self.store.checksum() + weights
         if self.held_out:
             self.held_out.identify()
+            self.inputs["held-out texts"] = self.held_out.inputs.get("text", "")
 
     def check_same_text(self, checkpoint: Checkpoint) -> None:
         """Raise W2VError if a checkpoint belongs to a run with another text. Call `identify` before."""
-        before = checkpoint.resume_info
-        stored = {"words": before.types_checksum, "held-out texts": before.held_out_checksum}
-        found = {"words": self.types_checksum, "held-out texts": self.held_out_checksum}
-        if before.checksum and self.checksum:  # several ranks compare only the types
-            stored["text"], found["text"] = before.checksum, self.checksum
+        stored, found = checkpoint.identity, replace(checkpoint.identity, inputs=self.inputs)
+        if not stored.inputs.keys() & found.inputs.keys() & {"text"}:
+            stored, found = (replace(each, inputs=each.inputs | {"text": ""}) for each in (stored, found))
         remedy = f"name its text and other files instead of {self.corpus}, or start a new run"
-        identity = checkpoint.identity
-        check_identity(checkpoint.path, replace(identity, inputs=stored), replace(identity, inputs=found), remedy)
+        check_identity(checkpoint.path, stored, found, remedy)
 
 
 def read_text(
@@ -225,7 +219,7 @@ def read_words(
 def _check_options_for_ranks(config: RunConfig) -> None:
     """Raise SettingsError for options that need the whole text; with several ranks, each one reads only a part."""
     reading = config.reading
-    refused = {
+    refused: dict[str, object] = {
         "--graph (graph=True): a graph cannot be divided among ranks": config.walks,
         "--documents (documents=): each rank would train its own rows of tags": config.settings.documents,
         "--pairs (pairs=True): pairs cannot be divided among ranks": config.pairs,
@@ -235,18 +229,13 @@ def _check_options_for_ranks(config: RunConfig) -> None:
             reading.strip_markup and not has_columns(reading.column)
         ),
     }
-    for reason in (reason for reason, is_chosen in refused.items() if is_chosen):
-        raise SettingsError(f"{reason}: train in one process")
-    if reading.encoding != UTF_8:
-        raise SettingsError(
-            f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
-            "iconv"
-        )
-    if config.phrases is True:
-        raise SettingsError(
-            "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them "
-            "first with w2v phrases --save-phrases, and give that file"
-        )
+    others: dict[str, object] = {
+        f"--encoding {reading.encoding} (encoding): only UTF-8 can be divided among ranks: convert the text with "
+        "iconv": reading.encoding != UTF_8,
+        "--phrases (phrases=True) finds phrases in the whole text, but each rank reads only a part: find them first "
+        "with w2v phrases --save-phrases, and give that file": config.phrases is True,
+    }
+    refuse({f"{reason}: train in one process": is_chosen for reason, is_chosen in refused.items()} | others)
 
 
 def _values_all_ranks_share(config: RunConfig, text: Corpus, checkpoints: list[Checkpoint]) -> dict[str, Any]:

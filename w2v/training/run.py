@@ -6,12 +6,13 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v._kernels import MAX_CHUNK_SIZE
 from w2v.errors import Diverged, NothingToTrain, W2VError
 from w2v.evaluation.held_out import GapTest
 from w2v.formats import bfloat16
@@ -23,12 +24,11 @@ from w2v.progress import Meter, Report
 from w2v.system import memory
 from w2v.system.threads import Thread
 from w2v.text.subwords import Ngrams
-from w2v.training.checkpoint import Checkpoint, ResumeInfo
+from w2v.training.checkpoint import DIVERGENCE_RATIO, WARNING_RATIO, Checkpoint, ResumeInfo, all_finite, loss_ratio
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.config import RunConfig
-from w2v.training.divergence import DIVERGENCE_RATIO, WARNING_RATIO, all_finite, loss_ratio
 from w2v.training.documents import ROWS, Documents
-from w2v.training.early_stopping import EarlyStopping
+from w2v.training.identity import check_identity
 from w2v.training.model import View, matrix_arguments
 from w2v.training.planning import memory_needed, plan_run
 from w2v.training.reading import ReadText
@@ -56,7 +56,12 @@ class Run:
         needed_memory: The memory that the run needs, in bytes.
         peak_memory: The estimated peak memory of this process in bytes.
         memory_limit: The memory available to this process in bytes.
+        max_chunk: The largest number of ids in a chunk.
+        more_copies: The number of copies of the matrices, besides those for checkpoints.
     """
+
+    max_chunk = MAX_CHUNK_SIZE
+    more_copies = 0
 
     def __init__(
         self,
@@ -99,13 +104,18 @@ class Run:
             share, score = self._hold_out()
             self._early_stopping = EarlyStopping(config.settings.stop_early, score, best_folder)
         plan = self._plan(initial)
-        self.plan = plan if share == 1 else plan.first(share)
+        plan = plan if share == 1 else plan.first(share)
+        # The ranks draw different random numbers.
+        seed = (self.settings.seed + (text.ranks.rank << 48)) % (1 << 64)
+        self.plan = replace(plan, settings=replace(plan.settings, seed=seed))
         self.config = replace(config, settings=replace(config.settings, epochs=self.plan.epochs))
         self.schedule = Schedule(self.plan)
         self.tokens = self.plan.tokens
         if self.plan.loss.notice:
             log.warning("%s", self.plan.loss.notice)
-        self._allocate(initial, int(bool(checkpoint_folder and checkpoint_folder.copies_matrices)), other_memory)
+        copies = self.more_copies + bool(checkpoint_folder and checkpoint_folder.copies_matrices)
+        with text.ranks.collective_errors():
+            self._allocate(initial, copies, other_memory)
 
     @property
     def settings(self) -> Settings:
@@ -133,7 +143,8 @@ class Run:
 
     def _plan(self, initial: Initialisation) -> Plan:
         """Build the plan of this run."""
-        return plan_run(self.settings, initial, self.store, ignore_memory=self.config.ignore_memory)
+        sum_over_ranks, ignore_memory = self.text.ranks.sum_of, self.config.ignore_memory
+        return plan_run(self.settings, initial, self.store, sum_over_ranks, self.max_chunk, ignore_memory)
 
     def _hold_out(self) -> tuple[float, Callable[[], float]]:
         """Return the share of the text to train on, and a function that scores the vectors on the rest."""
@@ -192,9 +203,7 @@ class Run:
                 instruction_set=self.plan.instruction_set,
                 scores=list(self.scores),
                 files=self.text.corpus.sizes if self.text.corpus else None,
-                checksum=self.text.checksum,
-                types_checksum=self.text.types_checksum,
-                held_out_checksum=self.text.held_out_checksum,
+                inputs=self.text.inputs,
                 coordinates=self.coordinates,
             ),
             vocabulary=self.vocabulary,
@@ -446,3 +455,66 @@ def resume_position(resume_info: ResumeInfo, end: int, ranks: int) -> int:
             "the checkpoint was written by a version of w2v that divides texts differently: resume with that version"
         )
     return resume_info.done
+
+
+# -- early stopping: end training when the score on held-out text stops rising --------------------------
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """The rule that ends a run when its score on held-out text has not risen for `patience` epochs.
+
+    Attributes:
+        patience: The number of epochs without a higher score after which the run ends.
+        score: A function that scores the vectors, or a classifier, on held-out text.
+        checkpoint_folder: The folder that keeps the best checkpoint.
+    """
+
+    patience: int
+    score: Callable[[], float]
+    checkpoint_folder: CheckpointFolder
+
+    def should_stop(self, scores: list[float]) -> bool:
+        """Return True if a run with these scores, one for each finished epoch, should end."""
+        return bool(scores) and len(scores) - best_epoch(scores) >= self.patience
+
+    def score_epoch(self, checkpoint: Checkpoint) -> list[float]:
+        """Score the state at the end of an epoch, and write the checkpoint if it is the best so far.
+
+        Returns:
+            The scores of all epochs so far.
+        """
+        scores = [*checkpoint.resume_info.scores, self.score()]
+        if best_epoch(scores) == len(scores):
+            resume_info = replace(checkpoint.resume_info, scores=scores)
+            self.checkpoint_folder.write_best(replace(checkpoint, resume_info=resume_info))
+        return scores
+
+    def restore_best(self, checkpoint: Checkpoint) -> None:
+        """Overwrite the matrices of a finished run with their values after the best epoch.
+
+        Args:
+            checkpoint: The state of the run at its end. Its matrices are the matrices of the run, not copies.
+        """
+        scores = checkpoint.resume_info.scores
+        last, best = len(scores), best_epoch(scores)
+        score = f"score on held-out text {scores[best - 1]:.4f}"
+        if best == last:
+            log.info("the last epoch, %d, was the best: %s", last, score)
+            return
+        try:
+            best_checkpoint = self.checkpoint_folder.best(checkpoint.loss)
+            check_identity(best_checkpoint.path, best_checkpoint.identity, checkpoint.identity)
+            if best_checkpoint.resume_info.scores != scores[:best]:
+                raise W2VError(f"{best_checkpoint.path} was not written after epoch {best} of this run")
+        except W2VError as error:
+            log.warning("%s: using the vectors of the last epoch, %d, instead of the best, %d", error, last, best)
+            return
+        for name, array in best_checkpoint.parameters.items():
+            checkpoint.parameters[name][:] = array
+        log.info("training ended after epoch %d: using the vectors of epoch %d, %s", last, best, score)
+
+
+def best_epoch(scores: list[float]) -> int:
+    """Return the number, from 1, of the epoch with the highest score; the earliest one if several are equal."""
+    return int(np.argmax(scores)) + 1

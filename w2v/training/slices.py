@@ -18,7 +18,7 @@ from w2v.detect import read_lines
 from w2v.display import Result
 from w2v.errors import NothingToTrain, SettingsError, W2VError, pluralise, translate_errors
 from w2v.formats.vector_file import WORD_VIEW
-from w2v.options import refuse_unknown
+from w2v.options import refuse, refuse_unknown
 from w2v.progress import Report
 from w2v.settings import RENAMED
 from w2v.system.files import PathLike, as_paths, translate_os_errors
@@ -136,8 +136,8 @@ def slices(
         words = words_to_tag(tag_words)
         views = None if options["views"] == "words" else options["views"]
         chosen = {"stop_early": config.settings.stop_early, "subwords": config.settings.subwords, "views": views}
-        for name in (name for name, value in chosen.items() if value is not None):
-            raise SettingsError(f"{name} cannot be combined with tag_words: leave one of them out")
+        reason = "cannot be combined with tag_words: leave one of them out"
+        refuse({f"{name} {reason}": value is not None for name, value in chosen.items()})
     output = Path(output)
     _check_outputs(output, [TAGGED] if words else [COMPASS, *sources], resume or force)
     given["tag_words"] = words

@@ -11,7 +11,6 @@ from w2v.formats import bfloat16
 from w2v.losses.registry import Settings
 from w2v.options import options_of
 from w2v.settings import Freeze, Views
-from w2v.system.files import PathLike
 from w2v.text.labels import LabelOptions
 from w2v.training.classifier import Classifier
 from w2v.training.model import Model
@@ -24,43 +23,37 @@ Vocab = Literal["old", "union"]
 # (bench/README.md).
 CONTINUED_ALPHA = 0.01
 WORD_SELECTION_SETTINGS = ("min_count", "max_vocab")  # settings that select words from the text
-FIXED_SETTINGS = [name for name, option in options_of(Settings).items() if option.fixed]
-FIXED_LABEL_OPTIONS = [name for name, option in options_of(LabelOptions).items() if option.fixed]
+# The options that cannot change when training is continued.
+FIXED_OPTIONS = {name for kind in (Settings, LabelOptions) for name, option in options_of(kind).items() if option.fixed}
 
 
-def open_source(
-    continue_from: Model | PathLike | None,
-    init: KeyedVectors | Model | PathLike | None,
-    freeze: Freeze | None = None,
-) -> Model | KeyedVectors | None:
+def open_source(given: Mapping[str, Any]) -> Model | Classifier | KeyedVectors | None:
     """Open the model to continue, or the vectors or the model to initialise words with.
 
     Args:
-        continue_from, init: See `train`.
-        freeze: See `train`. "outputs" needs a model in `init`.
+        given: The options of the run by name: `continue_from`, `init` and `freeze`, see `train`; and `classify`, which
+            is true for a classifier.
 
     Returns:
-        The model or the vectors; None if both arguments are None.
+        The model, classifier or vectors; None without `continue_from` and `init`.
 
     Raises:
         W2VError: The file cannot be read, or it holds only word vectors and a model is needed.
     """
-    if continue_from is None and freeze == "outputs" and init is not None:
+    continued, init, classify = given.get("continue_from"), given.get("init"), given.get("classify")
+    if continued is None and init is not None and given.get("freeze") == "outputs" and not classify:
         return Model.of(init, mmap=True)
-    if continue_from is None:
-        return vectors_to_start(init)
+    if continued is None:
+        vectors: Any = init.wv if isinstance(init, Model) else init
+        if hasattr(vectors, "to_vector_file"):  # of w2v.gensim
+            vectors = vectors_of(vectors)
+        return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
+    if classify:
+        return continued if isinstance(continued, Classifier) else Classifier.load(continued, mmap=True)
     try:
-        return Model.of(continue_from, mmap=True)
+        return Model.of(continued, mmap=True)
     except VectorsWithoutModel as error:
         raise W2VError(f"{error}; to start from the vectors of this file, give it as --init (init=)") from error
-
-
-def vectors_to_start(init: KeyedVectors | Model | PathLike | None) -> KeyedVectors | None:
-    """Return the vectors to initialise words with, from a file if necessary; None without `init`."""
-    vectors: Any = init.wv if isinstance(init, Model) else init
-    if hasattr(vectors, "to_vector_file"):  # of w2v.gensim
-        vectors = vectors_of(vectors)
-    return vectors if isinstance(vectors, KeyedVectors | None) else load(vectors)
 
 
 def settings_of_run(
@@ -132,13 +125,7 @@ def continued_settings(model: Model, vocab: Vocab, given: Mapping[str, Any]) -> 
             raise SettingsError(
                 f"{name} {given[name]}: vocab old keeps the model's words: leave it out, or choose union"
             )
-    held = settings.as_dict(computed=False)
-    for name in FIXED_SETTINGS:
-        if name in given and name in held and str(given[name]) != str(held[name]):  # a path may be a Path
-            raise SettingsError(f"{name} {given[name]}: the continued model has {held[name]}; leave it out")
-    if "alpha" in given:
-        given = {"min_alpha": None, **given}  # its default depends on alpha
-    return replace(settings, **given)
+    return _with_changes(settings, given, settings.as_dict(computed=False), "model")
 
 
 def check_frozen_outputs(settings: Settings) -> None:
@@ -153,12 +140,27 @@ def check_frozen_outputs(settings: Settings) -> None:
 def settings_of_classifier(source: Classifier, given: Mapping[str, Any]) -> Settings:
     """Return the settings of a run that continues a classifier. Raise SettingsError if a given one must stay."""
     fixed = {**source.settings.as_dict(computed=False), **asdict(source.options)}
-    for name in FIXED_SETTINGS + FIXED_LABEL_OPTIONS:
-        if name in given and str(given[name]) != str(fixed[name]):
-            raise SettingsError(f"{name} {given[name]}: the continued classifier has {fixed[name]}; leave it out")
+    changes = {name: value for name, value in given.items() if name in fixed}
+    return _with_changes(replace(source.settings, workers=None), changes, fixed, "classifier")
+
+
+def _with_changes(settings: Settings, given: Mapping[str, Any], held: Mapping[str, Any], kind: str) -> Settings:
+    """Return the settings of a continued model with other values for those that the user has given.
+
+    Args:
+        settings: The settings of the model.
+        given: The options that the user has given.
+        held: All options of the model.
+        kind: What messages call the model.
+
+    Raises:
+        SettingsError: A given option cannot change when training is continued.
+    """
+    for name in sorted(FIXED_OPTIONS & given.keys() & held.keys()):
+        if str(given[name]) != str(held[name]):  # a path may be a Path
+            raise SettingsError(f"{name} {given[name]}: the continued {kind} has {held[name]}; leave it out")
     alpha = {"min_alpha": None} if "alpha" in given else {}  # its default depends on alpha
-    own = {name: value for name, value in given.items() if name in fixed and name in options_of(Settings)}
-    return replace(source.settings, **{"workers": None} | alpha | own)
+    return replace(settings, **alpha | {name: given[name] for name in given.keys() & options_of(Settings)})
 
 
 def views_of_source(views: Views, source: Model | KeyedVectors | Classifier | None) -> Views:

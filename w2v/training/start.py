@@ -23,9 +23,8 @@ from w2v.text.subword_rows import SubwordRows
 from w2v.text.tagging import TaggedTexts
 from w2v.text.vocabulary import Vocabulary, extend_vocabulary
 from w2v.text.words import Words
-from w2v.training.checkpoint import Checkpoint
+from w2v.training.checkpoint import Checkpoint, all_finite
 from w2v.training.config import RunConfig
-from w2v.training.divergence import all_finite
 from w2v.training.documents import ROWS
 from w2v.training.model import View
 from w2v.training.reading import ReadText

@@ -1,7 +1,7 @@
-"""`train` and `resume`: describe a run, open it, train each view, and return a Model.
+"""`train`, `train_classifier` and `resume`: describe a run, open it, train each view, and return what was trained.
 
 Two views are two ordinary runs with all threads and ordinary checkpoints, one after the other, over one reading of the
-text. `open_training` is where every training begins: `train`, `resume`, `slices` and the command line call it.
+text. `open_training` is where every training begins: these functions, `slices` and the command line call it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any, Self
+
+from numpy.typing import ArrayLike
 
 from w2v.errors import SettingsError, W2VError, one_line, pluralise
 from w2v.formats import bfloat16
@@ -34,7 +36,7 @@ from w2v.system.files import PathLike
 from w2v.system.version import __version__
 from w2v.text.corpus import Corpus, Source
 from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelledTexts, with_labels
+from w2v.text.labels import LabelledTexts, LabelOptions, with_labels
 from w2v.text.tagging import TaggedTexts
 from w2v.text.text_checks import warn_about_text
 from w2v.text.vocabulary import Vocabulary
@@ -186,50 +188,25 @@ def open_training(
     ranks, resumed, folders = ranks or OneProcess(), resume_from or {}, None
     with ExitStack() as stack:
         with ranks.collective_errors():
-            # A name that comes from a continued model belongs to the loss that the model was loaded with.
-            known = source.settings.objective if isinstance(source, Model) else None
-            objective = config.settings.objective
-            if not resumed and objective not in (None, known if isinstance(known, str) else None):
-                registry.find(objective)  # imports the user's loss; raises SettingsError if it is missing
-            bfloat16.dtype_of(config.settings.storage)  # raises W2VError if the package ml_dtypes is missing
-            views = ViewOptions(views=views).views
-            views = TWO_VIEWS if len(resumed) > 1 else ONE_VIEW if resumed else views_of_source(views, source)
-            settings_of_views(views, config.settings)  # raises SettingsError now, before the text is read
-            has_tags = config.tags is not None or isinstance(corpus, LabelledTexts)
-            if isinstance(source, Model) and config.settings.documents and not has_tags:
-                raise SettingsError(
-                    "a model of documents is continued with --tags (tags=): numbers of lines are not unique"
-                )
-            for each in resumed.values():
-                if each.version != __version__:
-                    writer = f"the checkpoint was written by w2v {each.version}"
-                    log.warning("%s, this is %s: last bits may differ", writer, __version__)
+            views = _views_before_reading(config, corpus, views, source, resumed)
             if checkpoint is not None and ranks.is_root:
                 folders = Folders(checkpoint, config, resumed, replace_checkpoints, stack)
         ranks.assert_same({"views": views})
         workers = config.settings.workers or ranks.default_workers()
         config = replace(config, settings=replace(config.settings, workers=workers))
-        more: dict[str, Any] = {"checkpoints": [*resumed.values()], "ranks": ranks, "progress": progress}
         *_, settings_of_last = settings_of_views(views, config.settings).values()  # items may not suit its n-grams
-        text = read_text(replace(config, settings=settings_of_last), corpus, **more)
+        more: dict[str, Any] = {"ranks": ranks, "progress": progress}
+        text = read_text(replace(config, settings=settings_of_last), corpus, checkpoints=[*resumed.values()], **more)
         stack.enter_context(text.store)
         if held_out is not None:
-            text.held_out = read_text(config, held_out, **more | {"checkpoints": []})
+            text.held_out = read_text(config, held_out, checkpoints=[], **more)
             stack.enter_context(text.held_out.store)
-        labelled = pairs = None
-        if config.labels:
-            assert not isinstance(source, Model)
-            labelled = LabelledExamples.of(text, config, source, resumed.get(WORD_VIEW))
-        if config.pairs:
-            assert not isinstance(source, Classifier)
-            view = source.views[WORD_VIEW] if isinstance(source, Model) else source
-            pairs = PairExamples.of(text, config, view, resumed.get(WORD_VIEW))
+        examples = _examples(text, config, source, resumed.get(WORD_VIEW))
         with ranks.collective_errors():
+            config = replace(config, corpus=tuple(text.corpus.files if text.corpus else ()))
             if not resumed:
                 views = choose_views(views, config.settings, text.types)
-            config = replace(config, corpus=tuple(text.corpus.files if text.corpus else ()))
-            if labelled and not resumed:
-                config = labelled.choose(config)
+                config = examples.choose(config) if isinstance(examples, LabelledExamples) else config
             settings = settings_of_views(views, config.settings)
             settings |= {name: each.settings for name, each in resumed.items()}
             folders_of_views = folders.of([*settings]) if folders else {}
@@ -241,8 +218,7 @@ def open_training(
             config,
             settings,
             text,
-            labelled=labelled,
-            pairs=pairs,
+            examples=examples,
             source=source,
             vocabulary=vocabulary,
             check_items=check_items,
@@ -250,15 +226,53 @@ def open_training(
             folders=folders_of_views,
             best_folders=folders_of_views or _best_folders([*settings], config, stack),
         )
+        training = Training(runs, folders)
         with ranks.collective_errors():
             if folders:
                 folders.set_others_aside()
-        training = Training(runs, folders)
         if len(runs) > 1 and checkpoint is not None and not resumed:
             with ranks.collective_errors():
                 training.write_first_checkpoints()
         training.resources = stack.pop_all()
     return training
+
+
+def _views_before_reading(
+    config: RunConfig, corpus: Any, views: Views, source: Any, resumed: Mapping[str, Checkpoint]
+) -> Views:
+    """Return the views as far as they are known before the text is read, and raise W2VError now for what cannot work.
+
+    The arguments are those of `open_training`.
+    """
+    # A name that comes from a continued model belongs to the loss that the model was loaded with.
+    known = source.settings.objective if isinstance(source, Model) else None
+    objective = config.settings.objective
+    if not resumed and objective not in (None, known if isinstance(known, str) else None):
+        registry.find(objective)  # imports the user's loss; raises SettingsError if it is missing
+    bfloat16.dtype_of(config.settings.storage)  # raises W2VError if the package ml_dtypes is missing
+    views = ViewOptions(views=views).views
+    views = TWO_VIEWS if len(resumed) > 1 else ONE_VIEW if resumed else views_of_source(views, source)
+    settings_of_views(views, config.settings)  # raises SettingsError
+    has_tags = config.tags is not None or isinstance(corpus, LabelledTexts)
+    if isinstance(source, Model) and config.settings.documents and not has_tags:
+        raise SettingsError("a model of documents is continued with --tags (tags=): numbers of lines are not unique")
+    for each in resumed.values():
+        if each.version != __version__:
+            writer = f"the checkpoint was written by w2v {each.version}"
+            log.warning("%s, this is %s: last bits may differ", writer, __version__)
+    return views
+
+
+def _examples(
+    text: ReadText, config: RunConfig, source: Any, checkpoint: Checkpoint | None
+) -> LabelledExamples | PairExamples | None:
+    """Return the labelled texts or the pairs to train; None if words predict words. See `start_runs`."""
+    if config.labels:
+        return LabelledExamples.of(text, config, source, checkpoint)
+    if config.pairs:
+        view = source.views[WORD_VIEW] if isinstance(source, Model) else source
+        return PairExamples.of(text, config, view, checkpoint)
+    return None
 
 
 def _best_folders(names: Sequence[str], config: RunConfig, stack: ExitStack) -> dict[str, CheckpointFolder]:
@@ -275,8 +289,7 @@ def start_runs(
     text: ReadText,
     *,
     share: float = 1.0,
-    labelled: LabelledExamples | None = None,
-    pairs: PairExamples | None = None,
+    examples: LabelledExamples | PairExamples | None = None,
     source: Model | KeyedVectors | Classifier | None = None,
     vocabulary: Vocabulary | None = None,
     check_items: Callable[..., None] | None = None,
@@ -291,8 +304,7 @@ def start_runs(
         settings: The settings of each view, by name.
         text: The text.
         share: The share of the text, from its start, to train on.
-        labelled: The texts of a classifier, or None.
-        pairs: The pairs to train, or None.
+        examples: The texts of a classifier, or the pairs to train; None if words predict words.
         source, vocabulary, check_items, resume_from: See `open_training`.
         folders: The folder for the checkpoints of each view; empty without checkpoints.
         best_folders: The folder that keeps the best checkpoint of each view, for early stopping.
@@ -306,15 +318,16 @@ def start_runs(
         with ranks.collective_errors():
             view = source.views[name] if isinstance(source, Model) else source
             checkpoint = resume_from.get(name)
-            if labelled:
-                initial = initialise_labels(view_config, labelled, checkpoint)
-            elif pairs:
-                initial = pairs.initialise(view_config, text.types, checkpoint)
+            if isinstance(examples, LabelledExamples):
+                initial = initialise_labels(view_config, examples, checkpoint)
+            elif examples:
+                initial = examples.initialise(view_config, text.types, checkpoint)
             else:
                 assert not isinstance(view, Classifier)
                 initial = initialise(view_config, text, view, vocabulary, checkpoint)
             if check_items and (initial.tags or not text.types.is_text):
-                check_items(*((pairs.inputs, pairs.contexts) if pairs else (initial.vocabulary,)), tags=initial.tags)
+                of_pairs = (examples.inputs, examples.contexts) if isinstance(examples, PairExamples) else None
+                check_items(*(of_pairs or [initial.vocabulary]), tags=initial.tags)
             if not runs and config.freeze == "outputs" and isinstance(view, View) and name not in resume_from:
                 found = f"{len(initial.vocabulary):,} of {len(view.vocabulary):,} words of the model occur in the text"
                 least = pluralise(settings_of_view.min_count, "time")
@@ -324,10 +337,10 @@ def start_runs(
             other_memory = max(0, max(run.peak_memory for run in runs.values()) - memory.resident_bytes())
             later_memory = FLOAT_BYTES * config.settings.vector_size * len(initial.vocabulary)
         kind: Any = DistributedRun if ranks.size > 1 else Run
-        if labelled:
-            kind = partial(DistributedLabelRun if ranks.size > 1 else LabelRun, labelled)
-        elif pairs:
-            kind = partial(PairRun, pairs)
+        if isinstance(examples, LabelledExamples):
+            kind = partial(DistributedLabelRun if ranks.size > 1 else LabelRun, examples)
+        elif examples:
+            kind = partial(PairRun, examples)
         run: Run = kind(
             view_config,
             initial,
@@ -344,7 +357,7 @@ def start_runs(
             header_bytes("the model", run.parameters | run.plan.loss.tensors, header)
         if name in resume_from:
             run.restore(resume_from[name])
-        elif ranks.is_root and not runs and share == 1 and not labelled and not pairs:
+        elif ranks.is_root and not runs and share == 1 and not examples:
             epochs = None if initial.parameters else config.settings.epochs
             warn_about_text(text.types, epochs, config.text, initial.vocabulary.words)
         runs[name] = run
@@ -449,7 +462,7 @@ def train(corpus: Source | PairSource, **given: Any) -> Model:
                 raise SettingsError("continue_from has its own settings: give only the settings to change")
             given |= settings.as_dict(computed=False) | {"objective": settings.objective}
         given["notes"] = dict(given.get("notes") or {})
-        source = open_source(given.get("continue_from"), given.get("init"), given.get("freeze"))
+        source = open_source(given)
         if isinstance(corpus, PairSource):
             given["pairs"] = True
         elif is_graph(corpus):
@@ -505,6 +518,62 @@ def train_pairs(pairs: Any, **given: Any) -> Model:
         SettingsError: A setting is impossible.
     """
     return train(PairSource(pairs, given.pop("weights", None)), **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierArguments(RunArguments, ReadingOptions, LabelOptions, Settings):
+    """The keyword arguments of `train_classifier`."""
+
+    labels: Any = field(default=None, kw_only=False)
+    sample_weight: ArrayLike | None = None
+    held_out: Any = None
+    continue_from: Classifier | PathLike | None = None
+
+
+@with_parameters_of(ClassifierArguments)
+def train_classifier(texts: Source, labels: Any = None, **given: Any) -> Classifier:
+    """Train a model that predicts the labels of texts, and return it.
+
+    Args:
+        texts: The texts, as for `train`. In files, and in texts without `labels`, words that begin with `label_prefix`
+            are the labels of their line. An iterable is read once.
+        labels: The labels of the texts: a string, or a list of strings, for each. For a table, the name of its column.
+        sample_weight: The weight of each text, 0 or more, relative to the others: weights are scaled to a mean of 1,
+            and then are factors of the learning rate. Texts of weight 0 are left out.
+        continue_from: A classifier to continue, or its .safetensors file, with more texts and perhaps new labels. The
+            run has its settings, unless you give others.
+        held_out: With stop_early, texts that score the classifier after each epoch, instead of a tenth of the texts: a
+            pair of texts and their labels, or texts with labels as in `texts`.
+        init: KeyedVectors, or a file in any format, with vectors for words of an embedded classifier to start with.
+        freeze: "inputs" keeps the vectors from `init` unchanged, and trains only the other rows and the output layer.
+        column: The column of a table with the texts.
+        checkpoint, checkpoint_every, notes, ignore_memory, progress, communicator: See `train`.
+
+    The other arguments are settings, which `w2v classify --help-all` describes.
+
+    Raises:
+        W2VError: The texts cannot be used, or the matrices do not fit in memory.
+        SettingsError: A setting is impossible.
+    """
+    refuse_unknown(given, [each.name for each in fields(ClassifierArguments)], RENAMED)
+    sample_weight = given.pop("sample_weight", None)
+    ranks = given.pop("communicator", None) or OneProcess()
+    opened: dict[str, Any] = {"checkpoint": given.get("checkpoint"), "progress": given.pop("progress", None)}
+    opened["held_out"] = with_labels(given.pop("held_out", None), given.get("column"))
+    corpus: Any = texts
+    if isinstance(labels, str):
+        given["labels"] = labels
+    elif labels is not None:
+        corpus = LabelledTexts.of_lists(texts, labels, sample_weight, given.pop("column", None))
+    if sample_weight is not None and not isinstance(corpus, LabelledTexts):
+        raise SettingsError("sample_weight needs labels: give a list of them")
+    given |= {"notes": dict(given.get("notes") or {}), "held_out": opened["held_out"] is not None, "classify": True}
+    with ranks.collective_errors():
+        source = open_source(given)
+        config = RunConfig.from_options(given, source)
+    with open_training(config, corpus, views="words", source=source, ranks=ranks, **opened) as training:
+        training.train(opened["progress"])
+        return training.classifier()
 
 
 def resume(

@@ -23,11 +23,11 @@ from w2v.progress import Report
 from w2v.system.files import PathLike
 from w2v.text.labels import LabelledTexts, LabelOptions
 from w2v.training.classifier import Classifier
-from w2v.training.classify import train_classifier
 from w2v.training.config import LABEL_SETTINGS
 from w2v.training.identity import identity_of, new_run_id
 from w2v.training.labels import MEAN_ALPHA
 from w2v.training.search import ETA, Choices, Search, TimeBudget, Trial, Tuned, seconds_of
+from w2v.training.train import train_classifier
 
 Texts = tuple[list[Any], list[Any]]  # the texts, and the label or labels of each
 

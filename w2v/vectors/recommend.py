@@ -88,7 +88,7 @@ class Recommender:
         Raises:
             SettingsError: If `topn` or `last` is less than 1 or not a whole number.
         """
-        check_numbers(topn=topn, **{} if last is None else {"last": last})
+        check_numbers(topn=topn, last=last)
         self.sessions = self.empty = self.items = self.unknown = 0
         self._vectors, self._norms, self._index = vectors.vectors, vectors.norms, index
         self._topn, self._last = min(topn, len(vectors)), last and min(last, MAX_ITEMS)

@@ -17,19 +17,11 @@ from w2v.cli.commands.training import OF_RUNS, run_training
 from w2v.cli.console import ProgressPrinter
 from w2v.cli.info import classifier_facts
 from w2v.cli.options import FILE, option_for
-from w2v.cli.printing import (
-    Result,
-    label_values,
-    print_classifier,
-    print_explanation,
-    print_label_scores,
-    print_values,
-)
+from w2v.cli.printing import Result, label_values, print_classifier, print_explanation, print_label_scores, print_values
 from w2v.errors import SettingsError, printable
 from w2v.evaluation.labels import best_labels
 from w2v.progress import Report
 from w2v.settings import GeneralOptions
-from w2v.system.files import Errors
 from w2v.training.classifier import Classifier
 from w2v.training.config import MODEL_SUFFIX
 from w2v.training.labelled import score_file
@@ -37,6 +29,7 @@ from w2v.training.quantize import prune
 from w2v.training.quantize import quantize as quantize_classifier
 
 OUTPUT = Path(f"model{MODEL_SUFFIX}")
+OF_TEXTS = ("labels", "column", "header", "encoding", "errors")  # the options of w2v quantize that only texts need
 
 
 @click.command(cls=options.TrainingCommand)
@@ -95,7 +88,7 @@ def classify(verbose: bool, progress: Report, test: Path | None, **given: Any) -
     metrics = {"output": str(output), "bytes": output.stat().st_size} | classifier_facts(model) | metrics
     scores = None
     if test_texts:
-        reading = {name: getattr(command.config.reading, name) for name in ("column", "encoding", "errors")}
+        reading = options.reading_arguments(asdict(command.config.reading))
         scores = score_file(model, test_texts, labels=model.options.labels, progress=progress, **reading)
 
     def print_text(_: object) -> None:
@@ -122,16 +115,7 @@ def classify(verbose: bool, progress: Report, test: Path | None, **given: Any) -
 @options.ERRORS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each text, in one line.")
 def predict(
-    model: Path,
-    texts: tuple[str, ...],
-    k: int,
-    threshold: float | None,
-    explain: bool,
-    column: str | None,
-    encoding: str | None,
-    header: bool | None,
-    errors: Errors,
-    as_json: bool,
+    model: Path, texts: tuple[str, ...], k: int, threshold: float | None, explain: bool, as_json: bool, **given: Any
 ) -> None:
     """Predict the labels of each line of TEXTS.
 
@@ -150,9 +134,7 @@ def predict(
         options.refuse_together("--explain", ("k", "threshold"))
     if not texts and sys.stdin.isatty():
         raise click.UsageError("Missing argument 'TEXTS...': name files, or - for standard input")
-    corpus = options.corpus_of(texts or ["-"], header)
-    encoding = options.reading_options({"encoding": encoding}).encoding
-    reading: dict[str, Any] = {"column": column, "encoding": encoding, "errors": errors}
+    corpus, reading = options.corpus_of(texts or ["-"], given["header"]), options.reading_arguments(given)
     classifier = Classifier.load(model, mmap=True)
     with ProgressPrinter() as progress:
         if explain:
@@ -206,18 +188,7 @@ def predict(
 @options.ERRORS
 @options.WRITING
 def quantize(
-    model: Path,
-    output: Path,
-    retrain: Path | None,
-    labelled: Path | None,
-    labels: str | None,
-    column: str | None,
-    header: bool | None,
-    encoding: str | None,
-    errors: Errors,
-    force: bool,
-    progress: Report,
-    **given: Any,
+    model: Path, output: Path, retrain: Path | None, labelled: Path | None, force: bool, progress: Report, **given: Any
 ) -> Result:
     """Write a small copy of a classifier.
 
@@ -230,6 +201,7 @@ def quantize(
     w2v quantize model.safetensors -o small.ftz --size 2M --retrain train.txt --labelled test.txt
     w2v quantize topics.safetensors -o small.safetensors --cutoff 20000
     """
+    of_texts = {name: given.pop(name) for name in OF_TEXTS}
     given = {name: value for name, value in given.items() if value is not None}
     outputs.check(output, force, filter(None, (retrain, labelled)), models=[model])
     is_native = output.suffix == MODEL_SUFFIX
@@ -238,9 +210,9 @@ def quantize(
     if is_native and (set(given) - {"cutoff", "epochs", "alpha"} or "cutoff" not in given):
         raise click.UsageError(f"for {MODEL_SUFFIX}, give --cutoff, and none of --size, --dsub, --norm, --output-layer")
     if not retrain and not labelled:
-        options.refuse_without("--retrain or --labelled", ("labels", "column", "header", "encoding", "errors"))
-    reading: dict[str, Any] = {"column": column, "errors": errors}
-    reading |= {"encoding": options.reading_options({"encoding": encoding}).encoding, "progress": progress}
+        options.refuse_without("--retrain or --labelled", OF_TEXTS)
+    labels, header, reading = of_texts["labels"], of_texts["header"], options.reading_arguments(of_texts)
+    reading["progress"] = progress
     classifier = Classifier.load(model)
     if retrain:
         given |= {"texts": options.corpus_of([str(retrain)], header), "labels": labels, **reading}

@@ -83,8 +83,6 @@ PROJECTION = options.choice_option(
 @options.WRITING
 def plot(
     model: Path,
-    encoding: str | None,
-    header: bool | None,
     errors: Errors,
     words: tuple[str, ...],
     output: Path,
@@ -95,8 +93,6 @@ def plot(
     slices: bool,
     slice_words: tuple[str, ...],
     labelled: Path | None,
-    labels: str | None,
-    column: str | None,
     force: bool,
     progress: Report,
     **drawing: Any,
@@ -117,6 +113,7 @@ def plot(
     w2v plot classifier.safetensors --labelled test.txt -o confusion.png
     w2v plot --slices 1990s.bin 2000s.bin 2010s.bin --word mouse -o mouse.svg
     """
+    of_texts = {name: drawing.pop(name) for name in ("labels", "column", "header", "encoding")}
     if labelled:
         maps = ("words", "words_file", "topn", "skip", "method", "groups", "clusters", "seed", "analogies", "questions")
         refuse_together("--labelled", (*maps, "slices", "slice_words"))
@@ -124,14 +121,13 @@ def plot(
         outputs.check_picture_format(output)
         from w2v.plotting.confusion import confusion_matrix
 
-        texts = options.corpus_of([str(labelled)], header)
-        reading: dict[str, Any] = {"labels": labels, "column": column, "errors": errors}
-        reading["encoding"] = options.reading_options({"encoding": encoding}).encoding
-        scores = score_file(Classifier.load(model), texts, **reading, progress=progress)
+        texts = options.corpus_of([str(labelled)], of_texts["header"])
+        reading = options.reading_arguments(of_texts | {"errors": errors})
+        scores = score_file(Classifier.load(model), texts, labels=of_texts["labels"], **reading, progress=progress)
         picture = confusion_matrix(scores, model.name)
         outputs.save([(output, outputs.saver(picture))], force)
         return {"output": str(output), "texts": scores.texts, "labels": picture.labels}
-    options.refuse_without("--labelled", ("labels", "column", "header", "encoding"))
+    options.refuse_without("--labelled", of_texts)
     if slices:
         refuse_together("--slices", ("words_file", "topn", "skip", "groups", "clusters", "analogies", "questions"))
         if len(slice_words) != 1:

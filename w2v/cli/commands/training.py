@@ -1,4 +1,4 @@
-"""Commands that train models: `train` and `tune`."""
+"""Commands that train models: `train`, `tune` and `slices`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from w2v.cli import options, outputs
 from w2v.cli.console import STDERR, ProgressPrinter, Stopped, say
 from w2v.cli.options import FILE, Option
-from w2v.cli.printing import Result, print_training, print_trial, print_values
+from w2v.cli.printing import Result, print_slices, print_training, print_trial, print_values
 from w2v.cli.run_config import (
     OUTPUT,
     Command,
@@ -26,7 +26,7 @@ from w2v.cli.run_config import (
     resume_command,
     resumed_run,
 )
-from w2v.errors import W2VError, pluralise
+from w2v.errors import SettingsError, W2VError, pluralise
 from w2v.formats import registry
 from w2v.losses.registry import Settings
 from w2v.options import options_of
@@ -38,7 +38,8 @@ from w2v.text.idstore import ReadingOptions
 from w2v.text.labels import LabelOptions
 from w2v.text.vocabulary import Vocabulary
 from w2v.text.words import Words
-from w2v.training import tune as tuning
+from w2v.training import search as tuning
+from w2v.training import slices as slicing
 from w2v.training.checkpoint_folder import CheckpointFolder
 from w2v.training.communicator import OneProcess, join_ranks
 from w2v.training.config import MODEL_SUFFIX, RunConfig, toml_line
@@ -46,7 +47,6 @@ from w2v.training.estimate import estimate
 from w2v.training.labelled import read_labelled
 from w2v.training.model import SAFETENSORS_ALSO_KEEPS, Model
 from w2v.training.schedule import DEFAULT_INTERVAL, interval
-from w2v.training.search import Tuned, seconds_of
 from w2v.training.source import Vocab
 from w2v.training.train import open_training
 from w2v.training.tune_labels import Metric, tune_classifier
@@ -70,16 +70,6 @@ JOIN_PHRASES = click.option(
 )
 
 
-def _check_metric(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    return Metric(value).text  # raises SettingsError
-
-
-def _check_interval(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        interval(value)  # raises SettingsError
-    return value
-
-
 CHECKPOINTS = options.composed(
     options.file_option(
         "--checkpoint", metavar="DIR", help="Write checkpoints to this folder, for --resume. The last two are kept."
@@ -87,7 +77,7 @@ CHECKPOINTS = options.composed(
     options.rare_option(
         "--checkpoint-every",
         metavar="INTERVAL",
-        callback=_check_interval,
+        callback=lambda _, __, value: value and interval(value) and value,  # raises SettingsError
         help="Write a checkpoint after each interval: a time (30s, 10m, 2h) or a part of the text (1epoch, 500chunks). "
         f"never: write a checkpoint only when the run ends or is stopped.  [default: {DEFAULT_INTERVAL}]",
     ),
@@ -390,7 +380,7 @@ def save_all(files: Mapping[str, Path], model: Any, force: bool) -> None:
     "--metric",
     cls=Option,
     default=Metric.text,
-    callback=_check_metric,
+    callback=lambda _, __, value: Metric(value).text,  # raises SettingsError
     help="With --classify: the score of the trials: accuracy, macro_f1, f1, f1:LABEL, precision_at_recall:0.8 or "
     "recall_at_precision:0.8. The last two may end with :LABEL, too.",
 )
@@ -439,7 +429,7 @@ def tune(
     w2v train --config best.toml -o again.safetensors
     """
     chosen, reading = options.given_settings(given), options.given_options(ReadingOptions, given)
-    seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
+    tuning.seconds_of(given["time"])  # raises SettingsError now, before the trials of an earlier run are removed
     label_names = ("metric", "held_out", "folds", *options_of(LabelOptions))
     if classify:
         others = ("questions", "pairs", "max_size", "phrases", "views", "ignore_memory")
@@ -471,9 +461,8 @@ def tune(
     views = TWO_VIEWS if len(model.views) > 1 else ONE_VIEW
     save = partial(used.save, output=output, views=views)
     outputs.save([(output, outputs.saver(model)), (config, lambda path, force: save(path, force=force))], force)
-    metrics = {"output": str(output), "config": str(config), "state": str(state), "trials": result.trials}
-    metrics |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
-    metrics |= {"seconds": result.seconds, "peak_memory_bytes": memory.peak_resident_bytes()}
+    metrics = {"output": str(output), "config": str(config), **_figures(result, state)}
+    metrics["peak_memory_bytes"] = memory.peak_resident_bytes()
 
     def print_text(_: object) -> None:
         print_values(metrics)
@@ -508,12 +497,18 @@ def _tune_classifier(
     result = _search(search, state, progress, **more)
     outputs.save([(output, outputs.saver(result.model))], force)
     words = options.as_words(fixed | result.changed, LabelOptions, ReadingOptions, Settings)
-    figures = {"output": str(output), "state": str(state), "trials": result.trials, "metric": given["metric"]}
-    figures |= {"score": result.score, "default_score": result.default_score, "changed_settings": result.changed}
-    return figures | {"seconds": result.seconds, "command": join_command(["w2v", "classify", *corpus, *words])}
+    metrics = {"output": str(output), "metric": given["metric"], **_figures(result, state)}
+    return metrics | {"command": join_command(["w2v", "classify", *corpus, *words])}
 
 
-def _search(search: Callable[..., Tuned], state: Path, progress: ProgressPrinter, **given: Any) -> Tuned:
+def _figures(result: tuning.Tuned, state: Path) -> dict[str, Any]:
+    """Return the values of a result of tuning to print."""
+    figures = {"state": str(state), "trials": result.trials, "score": result.score}
+    figures |= {"default_score": result.default_score, "changed_settings": result.changed}
+    return figures | {"seconds": result.seconds}
+
+
+def _search(search: Callable[..., tuning.Tuned], state: Path, progress: ProgressPrinter, **given: Any) -> tuning.Tuned:
     """Run a search that stores its trials in a file. If it is stopped, say how to resume it."""
     try:
         return search(state=state, on_trial=None if progress.quiet else print_trial, progress=progress, **given)
@@ -534,3 +529,62 @@ def _prepare_trials_file(path: Path, resume: bool, force: bool, inputs: list[Pat
     outputs.check(path, resume or force, inputs)
     if not resume:
         path.unlink(missing_ok=True)
+
+
+@click.command(cls=options.TrainingCommand)
+@options.CORPUS
+@options.file_option("-o", "--output", required=True, metavar="DIR", help="Folder for the models.")
+@CHECKPOINTS
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on after the same command was stopped: keep finished models, and resume the others from --checkpoint.",
+)
+@options.file_option(
+    "--tag-words",
+    help="Train one model instead. Each word of this file gets a vector for each CORPUS, such as gay_1990s.",
+)
+@options.TRAINING_SETTINGS
+@options.SETTING_FLAG_OPTIONS
+@JOIN_PHRASES
+@IGNORE_MEMORY
+@options.READING
+@options.WRITING
+def slices(corpus: tuple[str, ...], output: Path, force: bool, resume: bool, progress: Report, **given: Any) -> Result:
+    """Train a model of each CORPUS, so that their vectors can be compared.
+
+    A CORPUS is a file or a folder, such as all texts of a period. It gives the model its name. First, w2v trains a
+    model of all texts, the compass. Then it trains the vectors of each text, while the output rows of the compass stay
+    unchanged (w2v train --init compass.safetensors --freeze outputs). So all models share one coordinate system.
+
+    A model has the words of the compass that its text contains at least --min-count times. The other words have no
+    vector in it: they would keep the vector of the compass, as if they had not changed.
+
+    With --tag-words, w2v trains one model of all texts, DIR/tagged.safetensors. The chosen words have a vector for each
+    text, and all forms of a word share its output row (temporal referencing). Other words have one vector.
+
+    \b
+    w2v slices 1990s.txt 2000s.txt 2010s.txt -o decades
+    w2v slices 1990s/ 2010s/ -o decades --checkpoint states
+    w2v slices 1990s/ 2010s/ -o decades --checkpoint states --resume
+    w2v slices 1990s/ 2010s/ -o decades --tag-words words.txt
+    """
+    paths = [Path(name) for name in corpus]
+    chosen = options.given_settings(given) | options.given_options(ReadingOptions, given)
+    others = ("checkpoint", "phrases", "tag_words", "ignore_memory", "views")
+    chosen |= {name: given[name] for name in others if given[name]}
+    if chosen.get("phrases") is True:
+        raise SettingsError("--phrases needs FILE here: write it with w2v phrases --save-phrases, from all texts")
+    chosen["checkpoint_every"] = given["checkpoint_every"] or DEFAULT_INTERVAL
+    files = slicing.model_files(paths, output, bool(given["tag_words"]))
+    inputs = [*options.corpus_of(corpus).files, *filter(None, [given["phrases"], given["tag_words"]])]
+    if output.is_dir():
+        for path in files:
+            outputs.check(path, True, map(Path, inputs))  # `slices` itself refuses to replace a model
+    try:
+        result = slicing.slices(paths, output, resume=resume, force=force, progress=progress, **chosen)
+    except Stopped as stopped:
+        if given["checkpoint"] or any(path.exists() for path in files):
+            stopped.add_note("to resume, repeat the command with --resume")
+        raise
+    return result, print_slices

@@ -267,12 +267,9 @@ def encode(
     texts: tuple[str, ...],
     output: Path,
     weights: Literal["mean", "idf", "sif", "infer"] | None,
-    column: str | None,
-    encoding: str | None,
-    header: bool | None,
-    errors: Errors,
     force: bool,
     progress: Report,
+    **given: Any,
 ) -> Result:
     """Compute a vector for each line of TEXTS.
 
@@ -285,9 +282,9 @@ def encode(
     w2v encode model.safetensors -o vectors.npy < texts.txt
     w2v encode model.bin texts.txt.gz -o vectors.parquet --weights mean
     """
-    corpus = options.corpus_of(texts or ["-"], header)
+    corpus, errors = options.corpus_of(texts or ["-"], given["header"]), given["errors"]
     outputs.check(output, force, map(Path, texts), models=[model])
-    write, reading = matrices.writer_for(output), options.reading_options({"encoding": encoding})
+    write, reading = matrices.writer_for(output), options.reading_options(given)
     vectors = load(model, errors=errors, progress=progress)
     weights = weights or ("infer" if "documents" in vectors.tensors else "sif")
     encoder: Any = None
@@ -297,7 +294,7 @@ def encode(
         encoder = Inference(view_of_words(model), errors=errors)
     else:
         encoder = Encoder(vectors, weights, errors)
-    write(output, encoder.size, encoder.blocks(corpus, progress, column, reading.encoding), force)
+    write(output, encoder.size, encoder.blocks(corpus, progress, reading.column, reading.encoding), force)
     found = {name: getattr(encoder, name) for name in ("texts", "missing", "words", "unknown")}
     return {"output": str(output), "weights": weights, "vector_size": encoder.size} | found
 
