@@ -112,8 +112,8 @@ def cut(words: list[str], size: int) -> list[list[str]]:
 def compare(parts: Mapping[str, list[list[str]]], method: str, measure: Measure, seed: int) -> list[Any]:
     """Return the words of two periods, those that changed most first."""
     if method == DOCUMENTS:
-        texts = [[" ".join(words) for words in parts[name]] for name in PARTS]
-        return w2v.compare_periods(*texts, topn=EVERYTHING, seed=seed).words
+        periods = [[" ".join(words) for words in parts[name]] for name in PARTS]
+        return w2v.compare_periods(*periods, topn=EVERYTHING, seed=seed).words
     with tempfile.TemporaryDirectory() as folder:
         texts = {name: Path(folder) / f"{name}.txt" for name in PARTS}
         for name, path in texts.items():

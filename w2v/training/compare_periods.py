@@ -295,7 +295,8 @@ class _Periods:
 
         def distances(chosen: NDArray[np.bool_]) -> NDArray[Any]:
             one = chosen.astype(np.float32) @ sums
-            return 1 - np.einsum("nd,nd->n", unit(one), unit(total - one))
+            found: NDArray[Any] = 1 - np.einsum("nd,nd->n", unit(one), unit(total - one))
+            return found
 
         observed = float(distances(is_first[None])[0])
         dealt: list[NDArray[Any]] = []
