@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.text.vocabulary import Vocabulary as Vocabulary
     from w2v.training.classifier import Classifier as Classifier
     from w2v.training.classifier import load as load
+    from w2v.training.compare_periods import compare_periods as compare_periods
     from w2v.training.effective_rank import effective_rank as effective_rank
     from w2v.training.model import Model as Model
     from w2v.training.perplexity import Perplexity as Perplexity
@@ -84,6 +85,7 @@ _MODULES = {  # the module of each public name
     "change": "w2v.evaluation.change",
     "combine": "w2v.vectors.combine_models",
     "compare": "w2v.evaluation.compare",
+    "compare_periods": "w2v.training.compare_periods",
     "effective_rank": "w2v.training.effective_rank",
     "encode": "w2v.vectors.encode",
     "evaluate": "w2v.evaluation.evaluate",

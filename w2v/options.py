@@ -32,7 +32,8 @@ MAX_SUGGESTIONS = 3
 # arguments of functions and as options of commands, so that each limit is written only once.
 MINIMUM = {
     "clusters": 1, "contexts": 2, "cutoff": 1, "dims": 1, "dsub": 1, "folds": 2, "k": 1, "last": 1, "max_size": 1,
-    "max_vocab": 1, "min_count": 1, "restrict_vocab": 1, "seed": 0, "skip": 0, "targets": 2, "topn": 1,
+    "max_vocab": 1, "min_count": 1, "min_documents": 1,
+    "restrict_vocab": 1, "seed": 0, "skip": 0, "targets": 2, "topn": 1,
 }  # fmt: skip
 
 

@@ -483,10 +483,23 @@ CALLS = [
         "change",
         "cli.commands.change:changes.change",
         "old.bin old.bin",
-        {"words": None, "measure": "cosine", "min_count": None, "restrict_vocab": 20_000, "topn": 20, "level": 0.05},
+        {"words": None, "measure": "cosine", "min_count": None, "restrict_vocab": 20_000, "topn": 20},
         {
             "--word a --word b": {"words": ["a", "b"]},
-            **own("--measure neighbourhood; --min-count 7; --restrict-vocab 7; --topn 7; --level 0.01"),
+            **own("--measure neighbourhood; --min-count 7; --restrict-vocab 7; --topn 7"),
+        },
+    ),
+    Call(
+        "compare-periods",
+        "cli.commands.change:periods.compare_periods",
+        "text text",
+        {"words": None, "exclude": None, "min_count": 50, "min_documents": 5, "restrict_vocab": 20_000, "topn": 20}
+        | {"seed": 1, "model": None},
+        {
+            "--word a --word b": {"words": ["a", "b"]},
+            "--exclude list": {"exclude": ["b"]},
+            **own("--min-count 7; --min-documents 7; --restrict-vocab 7; --topn 7; --seed 7"),
+            **{option: changes for option, changes in READING.items() if "--item" not in option},
         },
     ),
     Call(
@@ -680,7 +693,7 @@ TESTED_ELSEWHERE = {
     "align --dictionary",  # tests/vectors/test_align.py
     *("plot --slices", "plot --word"),  # tests/plotting/test_arrows.py
     "explore --slices",  # tests/explore/test_page.py
-    "change --baseline",  # tests/evaluation/test_change.py
+    "compare-periods --model",  # tests/training/test_compare_periods.py
     *("convert --check", "explore --open"),
     "recommend --approximate",  # tests/vectors/test_recommend.py
 }

@@ -58,6 +58,7 @@ ARGUMENTS = {
     "compare": "{model} {model}",
     "change": "{model} {model}",
     "perplexity": "{model} {corpus}",
+    "compare-periods": "{corpus} {corpus}",
     "compare-losses": "{corpus} --losses ns,hs --vector-size 8",
     "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",

@@ -55,14 +55,17 @@ FOLDERS = {
     ("slices", "checkpoint"),
     ("slices", "output"),
 }
-READS = ("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "compare-losses", "evaluate")
+READS = (
+    *("train", "classify", "tune", "slices", "vocab", "phrases", "tree", "perplexity", "evaluate"),
+    *("compare-losses", "compare-periods"),
+)
 FOLDERS |= {(command, "cache") for command in READS}
 # in tests/training/test_tune.py and test_quantize.py
 TESTED_ELSEWHERE = {("tune", "output"), ("quantize", "output")}
 INPUTS = {
     "corpus", "texts", "model", "model2", "models", "first", "second", "init", "continue_from", "resume", "config",
     "tree_vectors", "questions", "pairs", "held_out", "pairs_or_words", "words", "words_file", "vocabulary",
-    "read_phrases", "phrases", "tag_words", "graphs", "retrain", "dictionary", "baseline", "sessions", "labelled",
+    "read_phrases", "phrases", "tag_words", "graphs", "retrain", "dictionary", "exclude", "sessions", "labelled",
     "test", "edges", "trained_on",
 }  # fmt: skip
 

@@ -1,6 +1,5 @@
-"""Changed words are found among noise, and p-values are right where nothing has changed."""
+"""Changed words are found among noise."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation import change as changing
 from w2v.evaluation.change import change
 from w2v.formats.header import ModelHeader
 from w2v.vectors.cosines import cosine
@@ -33,31 +31,10 @@ def noisy_model(seed: int, swap: bool = False, **more: Any) -> w2v.KeyedVectors:
 
 
 @pytest.mark.parametrize("measure", ["cosine", "neighbourhood"])
-def test_swapped_words_are_found_and_no_others(measure: Any) -> None:
-    baseline = [noisy_model(3), noisy_model(4)]
-    found = change(noisy_model(1), noisy_model(2, swap=True), baseline=baseline, measure=measure, topn=40)
-    assert {word.word for word in found.words[:30]} == {*SWAPPED}
-    assert (found.compared, found.baseline) == (WORDS, WORDS)
-    significant = {word.word for word in found.words if (getattr(word, measure).adjusted_p or 0) <= 0.05}
-    assert {*SWAPPED} <= significant
-    assert len(significant) == found.significant <= 33
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("measure", ["cosine", "neighbourhood"])
-def test_nothing_is_significant_if_nothing_has_changed(measure: Any) -> None:
-    shares, rare, frequent = [], [], []
-    for seed in range(10, 50, 4):
-        first, second, *baseline = (noisy_model(seed + number) for number in range(4))
-        found = change(first, second, baseline=baseline, measure=measure, topn=WORDS)
-        assert found.significant == 0
-        low = {word.word: (getattr(word, measure).p or 0) <= 0.05 for word in found.words}
-        shares.append(np.mean([*low.values()]))
-        frequent.append(np.mean([low[f"w{row}"] for row in range(WORDS // 2)]))
-        rare.append(np.mean([low[f"w{row}"] for row in range(WORDS // 2, WORDS)]))
-    assert np.mean(shares) == pytest.approx(0.05, abs=0.01)
-    assert np.mean(rare) == pytest.approx(0.05, abs=0.02)
-    assert np.mean(frequent) == pytest.approx(0.05, abs=0.02)
+def test_swapped_words_come_first(measure: Any) -> None:
+    found = change(noisy_model(1), noisy_model(2, swap=True), measure=measure, topn=40)
+    assert {*SWAPPED} <= {word.word for word in found.words[:33]}
+    assert found.compared == WORDS
 
 
 def test_rare_words_do_not_fill_the_list() -> None:
@@ -91,25 +68,6 @@ def test_distances_match_the_definition() -> None:
     assert found.words[0].cosine.value > 0.5
 
 
-def test_p_matches_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changing, "BAND", 10**9)  # one median and spread for all frequencies
-    first, second, *baseline = noisy_model(1), noisy_model(2, swap=True), noisy_model(3), noisy_model(4)
-    limits: dict[str, Any] = {"restrict_vocab": 300, "topn": 300}
-    found = change(first, second, baseline=baseline, **limits)
-    noise = [word.cosine.value for word in change(*baseline, **limits).words]
-    median, spread = np.median(noise), np.quantile(noise, 0.84) - np.median(noise)
-    for word in found.words:
-        assert word.cosine.z == pytest.approx((word.cosine.value - median) / spread)
-        above = sum(value >= word.cosine.value for value in noise)
-        assert word.cosine.p == pytest.approx((1 + above) / (1 + len(noise)))
-    p = np.array([word.cosine.p for word in found.words])
-    adjusted = np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1]
-    assert [word.cosine.adjusted_p for word in found.words] == pytest.approx(np.minimum(adjusted, 1))
-    assert found.significant == (adjusted <= 0.05).sum() > 0
-    level = float(adjusted[adjusted < 1].max()) + 1e-9
-    assert change(first, second, baseline=baseline, level=level, **limits).significant == (adjusted <= level).sum()
-
-
 def test_models_in_one_coordinate_system_are_not_aligned_again() -> None:
     header = ModelHeader(coordinates="0123")
     first, second = noisy_model(1, header=header), noisy_model(2, header=header)
@@ -119,34 +77,8 @@ def test_models_in_one_coordinate_system_are_not_aligned_again() -> None:
     assert found.words[0].cosine.value > 0.3  # rotations of their own
     other = noisy_model(2, header=ModelHeader(coordinates="4567"))
     assert change(first, other, words=["w0"]).words[0].cosine.value < 0.01
-    aligned = w2v.align([first, second, noisy_model(3)]).vectors
-    again = change(aligned[0], aligned[1], words=["w0"], baseline=aligned[2:])
-    assert (again.fit, again.baseline) == (None, WORDS)
-    with pytest.raises(w2v.W2VError, match="vectors of the models have one coordinate system, but the vectors of the"):
-        change(first, second, baseline=[noisy_model(3), noisy_model(4)])
-    with pytest.raises(w2v.W2VError, match="vectors of the baseline have one coordinate system, but the vectors of th"):
-        change(noisy_model(3), noisy_model(4), baseline=[first, second])
-
-
-def test_a_single_baseline_model_is_compared_with_the_first_model() -> None:
-    first, second, again = noisy_model(1), noisy_model(2), noisy_model(3)
-    assert change(first, second, baseline=[again]) == change(first, second, baseline=[first, again])
-
-
-def test_a_baseline_of_one_text_or_of_larger_texts_gives_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    first, second = noisy_model(1), noisy_model(2)
-    with caplog.at_level(logging.WARNING, "w2v"):
-        change(first, second, baseline=[noisy_model(3), noisy_model(4)])
-        assert caplog.messages == []
-        again = w2v.KeyedVectors(first.index_to_key, noisy_model(3).vectors, first.counts)
-        change(first, second, baseline=[again])
-        assert "the same counts, so they are from one text" in caplog.messages.pop()
-        larger = [noisy_model(3), noisy_model(4)]
-        for each in larger:
-            each.counts = 3 * each.counts  # type: ignore[operator]
-        caplog.clear()
-        change(first, second, baseline=larger)
-        assert "have 3.0 times as many words as" in caplog.messages[0]
+    aligned = w2v.align([first, second]).vectors
+    assert change(*aligned, words=["w0"]).fit is None
 
 
 def test_words_are_compared_within_the_limits(caplog: pytest.LogCaptureFixture) -> None:
@@ -172,52 +104,37 @@ def test_without_counts_a_warning_says_that_rare_words_are_not_left_out(caplog: 
     first, second = noisy_model(1), noisy_model(2)
     bare = w2v.KeyedVectors(second.index_to_key, second.vectors)
     change(first, bare, restrict_vocab=100)
-    change(first, second, baseline=[noisy_model(3)])
+    change(first, second)
     assert caplog.messages == []
     assert change(first, bare).compared == WORDS
     assert "a model has no counts of its words, so rare words are not left out" in caplog.messages[0]
 
 
 def test_without_counts_the_ranks_give_the_frequencies() -> None:
-    first, second, *baseline = (noisy_model(seed) for seed in range(1, 5))
-    bare = [w2v.KeyedVectors(each.index_to_key, each.vectors) for each in (first, second, *baseline)]
-    found = change(*bare[:2], baseline=bare[2:], topn=WORDS)
-    expected = change(first, second, baseline=baseline, topn=WORDS)
+    first, second = noisy_model(1), noisy_model(2)
+    bare = [w2v.KeyedVectors(each.index_to_key, each.vectors) for each in (first, second)]
+    found = change(*bare, topn=WORDS)
+    expected = change(first, second, topn=WORDS)
     assert (found.compared, found.words[0].counts) == (WORDS, None)
     z = {word.word: word.cosine.z for word in found.words}
     both = np.array([(z[word.word], word.cosine.z) for word in expected.words])
     assert np.corrcoef(both.T)[0, 1] > 0.99
     with pytest.raises(w2v.SettingsError, match="min_count has no effect: a model has no counts"):
-        change(*bare[:2], min_count=5)
+        change(*bare, min_count=5)
 
 
 def test_equal_models_have_no_distance() -> None:
     first = noisy_model(1)
-    for word in change(first, first, baseline=[noisy_model(2)], topn=WORDS).words:
+    for word in change(first, first, topn=WORDS).words:
         assert 0 <= word.cosine.value < 1e-5
         assert word.neighbourhood.value >= 0
         assert np.isfinite([word.cosine.z, word.neighbourhood.z]).all()
-
-
-def test_models_without_noise_are_not_a_baseline() -> None:
-    first, second, third = noisy_model(1), noisy_model(2), noisy_model(3)
-    rotated = w2v.KeyedVectors(third.index_to_key, third.vectors[:, ::-1], third.counts)
-    for message, baselines in (
-        ("the models of the baseline are the same, so they have no noise", ([first], [third, third], [third, rotated])),
-        ("the baseline is the compared models themselves", ([second], [first, second], [second, first])),
-    ):
-        for baseline in baselines:
-            with pytest.raises(w2v.W2VError, match=message):
-                change(first, second, baseline=baseline)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"measure": "angle"}, 'measure is \'angle\': it must be "cosine" or "neighbourhood"'),
-        ({"level": 1}, "level 1: it must be a number between 0 and 1"),
-        ({"level": "0.05"}, "level '0.05': it must be a number between 0 and 1"),
-        ({"baseline": [noisy_model(3)] * 3}, "3 models as baseline: give two that differ by noise only, or one"),
         ({"topn": 0}, "topn 0: it must be a whole number, 1 or more"),
         ({"min_count": 0}, "min_count 0: it must be a whole number, 1 or more"),
     ],
@@ -228,14 +145,13 @@ def test_wrong_options_are_refused_in_one_line(options: dict[str, Any], message:
 
 
 def test_command_shows_distances_and_neighbours(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{name}.safetensors" for name in ("one", "two", "half1", "half2")]
+    one, two = paths = [tmp_path / f"{name}.safetensors" for name in ("one", "two")]
     for seed, path in enumerate(paths, 1):
         noisy_model(seed, swap=seed == 2).save(path)
-    one, two, *halves = paths
-    baseline = [part for half in halves for part in ("--baseline", half)]
-    shown = run("change", one, two, *baseline, "--topn", 40).stdout
+    shown = run("change", one, two, "--topn", 40).stdout
     assert shown.startswith("1,500 words of both models compared\naligned by 1,500 words: mean cosine 0.")
-    found = run_json("change", one, two, *baseline, "--topn", 40)
+    assert shown.endswith("z compares with all words of similar frequency in these models\n")
+    found = run_json("change", one, two, "--topn", 40)
     assert {word["word"] for word in found["words"][:30]} == {*SWAPPED}
     assert found["models"] == [str(one), str(two)]
     first = found["words"][0]
@@ -243,16 +159,13 @@ def test_command_shows_distances_and_neighbours(tmp_path: Path) -> None:
     assert f"\nnearest to {first['word']}\n" in shown
     assert f"  {two}  {near}\n" in shown
     assert f"{first['word']}  " in shown
-    assert f"{found['significant']} words changed by cosine, at the level 0.05 of the adjusted p (Benjamini-H" in shown
     shown = run("change", one, two, "--word", "w205", "--word", "w7", "--measure", "neighbourhood").stdout
-    assert "only --baseline gives p" in shown
     lines = shown.splitlines()
     start = lines.index("nearest to w205")
     found = run_json("change", one, two, "--word", "w205")["words"][0]
     (other, cosine), (another, second) = found["first"][0], found["second"][0]
     assert lines[start + 2].split() == [other, f"{cosine:.3f}", another, f"{second:.3f}"]
     assert "topn has no effect with --word" in run("change", one, two, "--word", "w7", "--topn", 3, code=2).stderr
-    assert "--baseline is given 3 times" in run("change", one, two, *baseline, "--baseline", one, code=2).stderr
 
 
 def test_keys_that_are_numbers_can_be_compared(tmp_path: Path) -> None:

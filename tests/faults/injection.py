@@ -76,6 +76,9 @@ COMMANDS = {
     "evaluate": Job("evaluate model.safetensors model.bin --questions questions.txt --pairs pairs.txt --json"),
     "compare-losses": Job("compare-losses corpus.txt --losses ns --vector-size 8 --epochs 1 --workers 1 --quiet"),
     "compare": Job("compare model.safetensors model.bin --json"),
+    "compare-periods": Job(
+        "compare-periods corpus.txt corpus.txt --model model.safetensors --min-count 1 --min-documents 1 --json"
+    ),
     "change": Job("change model.safetensors model.safetensors --min-count 1 --json"),
     "perplexity": Job("perplexity model.safetensors corpus.txt --json --quiet --cache cache"),
     "rank": Job("rank model.safetensors -o rank.png --force", "rank.png"),

@@ -45,6 +45,7 @@ GROUPS = {
         "evaluate": ("evaluation", "Evaluate one or more MODELs, with confidence intervals and significance tests."),
         "compare": ("evaluation", "Show how two models of one text differ, such as a model and its compressed copy."),
         "change": ("change", "Show how much each word changed between two models."),
+        "compare-periods": ("change", "Find the words that two periods use differently, from their documents."),
         "perplexity": ("evaluation", "Measure how well MODEL predicts the words of a new CORPUS."),
         "compare-losses": ("evaluation", "Train each loss on a CORPUS at equal settings, and compare them."),
         "rank": ("evaluation", "Show the rank and the singular values of MODEL's predictions."),

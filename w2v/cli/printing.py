@@ -22,13 +22,14 @@ from w2v.evaluation.labels import wilson_interval
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
-    from w2v.evaluation.change import Change, Distance
+    from w2v.evaluation.change import Change, WordChange
     from w2v.evaluation.compare import Comparison
     from w2v.evaluation.evaluate import EvaluationResult, Score
     from w2v.evaluation.labels import LabelScores, PairedTest
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.classifier import Explanation
+    from w2v.training.compare_periods import ChangedWord, PeriodComparison
     from w2v.training.effective_rank import EffectiveRank
     from w2v.training.perplexity import Perplexity
     from w2v.training.search import Search, Trial
@@ -393,13 +394,18 @@ def print_change(names: Sequence[str], result: Change, side_by_side: bool) -> No
             f"aligned by {pluralise(result.fit.anchors, 'word')}: mean cosine {result.fit.cosine:.3f}, "
             f"{_cosine(result.fit)} of held-out words"
         )
-    columns = ("z",) if result.baseline is None else ("z", "p", "adjusted p")
     rows = []
     for word in result.words:
-        distances = (*_distance_cells(word.cosine, len(columns)), *_distance_cells(word.neighbourhood, len(columns)))
-        rows.append((word.word, *(word.counts or ("-", "-")), *distances))
-    print_table(rows, ("word", "count", "count", "cosine", *columns, "neighbourhood", *columns))
-    for word in result.words:
+        distances = [(f"{each.value:.3f}", f"{each.z:.1f}") for each in (word.cosine, word.neighbourhood)]
+        rows.append((word.word, *(word.counts or ("-", "-")), *distances[0], *distances[1]))
+    print_table(rows, ("word", "count", "count", "cosine", "z", "neighbourhood", "z"))
+    _print_nearest(names, result.words, side_by_side)
+    print_line("z compares with all words of similar frequency in these models")
+
+
+def _print_nearest(names: Sequence[str], words: Sequence[WordChange | ChangedWord], side_by_side: bool) -> None:
+    """Print the nearest words of each word in two models or periods; see print_change."""
+    for word in words:
         print_line(f"nearest to {word.word}")
         if side_by_side:
             sides = [[f"{other} {cosine:.3f}" for other, cosine in near] for near in (word.first, word.second)]
@@ -407,20 +413,32 @@ def print_change(names: Sequence[str], result: Change, side_by_side: bool) -> No
         else:
             lines = [" ".join(str(other) for other, _ in near) for near in (word.first, word.second)]
             print_table([(f"  {name}", line) for name, line in zip(names, lines, strict=True)])
-    if result.baseline is None:
-        print_line("z compares with all words of similar frequency in these models; only --baseline gives p")
-        return
-    print_line(f"z and p compare with words of similar frequency, of the {result.baseline:,} words of the baseline")
+
+
+def print_periods(names: Sequence[str], result: PeriodComparison, side_by_side: bool) -> None:
+    """Print the distances of words in two periods with p, what the number of documents allows, and nearest words.
+
+    The arguments are those of print_change.
+    """
+    one, two = result.documents
+    print_line(f"{one:,} and {pluralise(two, 'document')}; {pluralise(result.compared, 'word')} of both compared")
+    rows = [
+        (
+            word.word,
+            *(*word.counts, *word.documents),
+            *(f"{word.cosine:.3f}", f"{word.by_chance:.3f}"),
+            *(f"{word.z:.1f}", f"{word.p:.2g}", f"{word.adjusted_p:.2g}"),
+        )
+        for word in result.words
+    ]
+    columns = ("word", "count", "count", "documents", "documents", "cosine", "by chance", "z", "p", "adjusted p")
+    print_table(rows, columns)
+    _print_nearest(names, result.words, side_by_side)
+    print_line(f"{pluralise(result.significant, 'word')} changed: adjusted p (Benjamini-Hochberg) of at most 0.05")
     print_line(
-        f"{pluralise(result.significant or 0, 'word')} changed by {result.measure}, at the level {result.level:g} of "
-        "the adjusted p (Benjamini-Hochberg)"
+        f"the lowest p of so many documents is {result.lowest_p:.2g}: {pluralise(result.least, 'word')} must change as "
+        "clearly as this before any counts as changed"
     )
-
-
-def _distance_cells(distance: Distance, columns: int) -> list[str]:
-    """Return the value of a distance and the first `columns` of z, p and adjusted p as text."""
-    p, adjusted = ("" if p is None else f"{p:.2g}" for p in (distance.p, distance.adjusted_p))
-    return [f"{distance.value:.3f}", f"{distance.z:.1f}", p, adjusted][: 1 + columns]
 
 
 def print_perplexity(result: Perplexity) -> None:

@@ -1,17 +1,10 @@
-"""How much each word changed between two models, and how much of it is noise.
+"""How much each word changed between two models.
 
 Two distances per word are measured, see Measure. Models of two texts differ even if no word has changed, because each
-text is a sample and training is random, and rare words differ most. So each distance is compared with the distances of
-words of similar frequency between two models that differ by noise only, the baseline, such as models of two random
-halves of a text:
-
-- z is the distance minus the median of these words, divided by their spread. The spread is the distance from the
-  median to the 84th percentile, which would be the standard deviation of a normal distribution.
-- p is the share of words of the baseline with an equal or higher z (a conformal p-value). If the word is as any word of
-  the baseline, p is at most 0.05 with a probability of 0.05.
-- The adjusted p is for lists of words. If all words with an adjusted p of at most 0.05 are called changed, at most 5 %
-  of them are false on average (Benjamini & Hochberg 1995; Bates et al. 2023, "Testing for outliers with conformal
-  p-values", https://arxiv.org/abs/2104.08279, for the validity with p-values from a shared baseline).
+text is a sample and training is random, and rare words differ most. So z compares each distance with the distances of
+words of similar frequency: it is the distance minus their median, divided by their spread. The spread is the distance
+from the median to the 84th percentile, which would be the standard deviation of a normal distribution. Two models do
+not say how much a word differs between documents, so they give no p; `w2v.compare_periods` computes one.
 
 The frequency of a word in two models is the harmonic mean of its counts, because the variance of the difference of two
 samples is proportional to the sum of 1 / count.
@@ -23,7 +16,6 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -50,12 +42,9 @@ LOCAL_NEIGHBOURS = 25  # as in Hamilton, Leskovec & Jurafsky 2016
 WORDS_AT_ONCE = 256  # words in a batch
 MIN_COUNT = 50
 RESTRICT_VOCAB = 20_000
-LEVEL = 0.05
 BAND = 200  # words of similar frequency share a median and a spread
 UPPER_QUANTILE = 0.84  # of a normal distribution, one standard deviation above the median
 MIN_SPREAD = 1e-6  # of equal distances, so that z is finite
-SAME = 1e-5  # the largest distance of a word between two copies of a model, one of which may be rotated
-LARGER = 1.5  # a baseline of texts that are larger by this factor is less noisy than the models
 
 
 @dataclass(frozen=True)
@@ -65,14 +54,10 @@ class Distance:
     Attributes:
         value: The distance.
         z: How far it is above the median of words of similar frequency, in spreads; see the module.
-        p: With a baseline, the probability of such a distance if the word has not changed; otherwise None.
-        adjusted_p: The same, adjusted for the number of compared words.
     """
 
     value: float
     z: float
-    p: float | None
-    adjusted_p: float | None
 
 
 @dataclass(frozen=True)
@@ -103,19 +88,13 @@ class Change(Result):
 
     Attributes:
         compared: Number of words that were compared.
-        baseline: Number of words of the baseline; None without one.
-        measure: The distance that orders `words` and counts in `significant`.
-        level: The level of `significant`.
-        significant: Number of compared words with an adjusted p of at most `level`; None without a baseline.
+        measure: The distance that orders `words`.
         fit: How well the second model fits the first after alignment; None if both have the same coordinate system.
         words: The words asked for, or those with the highest z.
     """
 
     compared: int
-    baseline: int | None
     measure: Measure
-    level: float
-    significant: int | None
     fit: Fit | None
     words: list[WordChange]
 
@@ -160,51 +139,38 @@ def change(
     second: KeyedVectors | HasWordVectors,
     *,
     words: Iterable[str] | None = None,
-    baseline: Sequence[KeyedVectors | HasWordVectors] = (),
     measure: Measure = "cosine",
     min_count: int | None = None,
     restrict_vocab: int = RESTRICT_VOCAB,
     topn: int = 20,
-    level: float = LEVEL,
     progress: Report | None = None,
 ) -> Change:
-    """Measure how much each word changed between two models, compared with noise.
+    """Measure how much each word changed between two models, compared with words of similar frequency.
 
     The second model is aligned with the first (w2v.align), unless both are in the same coordinate system.
 
     Args:
         first, second: Vectors, or models that have them, such as models of two periods.
         words: The words to report, by default the `topn` with the highest z.
-        baseline: Two models that differ by noise only, such as models of two random halves of a text; or one model of
-            the same text as `first`. Two models of the same text with different seeds measure only the noise of
-            training, which is much smaller than the noise of a sample of text. Without a baseline, z compares with all
-            words of similar frequency in the models themselves, and there is no p.
         measure: The distance that orders the words, "cosine" or "neighbourhood"; see WordChange.
         min_count: Leave out words that occur less often in one of the texts; 50 by default.
         restrict_vocab: Compare only words that are among this many most frequent words of each model.
         topn: Number of words to report.
-        level: The level of the number of significant words.
         progress: Called in the phase "compare".
 
     Raises:
         UnknownWordError: If all words are missing in one of the models. If only some are, a warning names them.
         SettingsError: If an option is impossible, or if min_count is given and a model has no counts.
         W2VError: If models have no coordinate system in common and their vectors differ in size, if fewer than two
-            words are left to compare, if a word is rarer than the limits, or if the baseline is aligned in another way.
+            words are left to compare, or if a word is rarer than the limits.
     """
     check_numbers(restrict_vocab=restrict_vocab, topn=topn)
     if min_count is not None:
         check_numbers(min_count=min_count)
     if measure not in get_args(Measure):
         raise SettingsError(f'measure is {measure!r}: it must be "cosine" or "neighbourhood"')
-    if not (isinstance(level, Real) and 0 < level < 1):
-        raise SettingsError(f"level {level!r}: it must be a number between 0 and 1")
     models = [vectors_of(first), vectors_of(second)]
-    others = [vectors_of(model) for model in as_list(baseline)]
-    if len(others) > 2:
-        raise SettingsError(f"{len(others)} models as baseline: give two that differ by noise only, or one")
-    others = [models[0], *others] if len(others) == 1 else others
-    have_counts = all(model.counts is not None for model in (*models, *others))
+    have_counts = all(model.counts is not None for model in models)
     if min_count is not None and not have_counts:
         raise SettingsError("min_count has no effect: a model has no counts of its words, so use restrict_vocab")
     if not have_counts and restrict_vocab >= RESTRICT_VOCAB:
@@ -215,15 +181,12 @@ def change(
         )
     limits = _Limits((min_count or MIN_COUNT) if have_counts else None, restrict_vocab)
     asked = None if words is None else list(dict.fromkeys(as_list(words)))
-    pair = _compare(models, limits, "the models", progress)
-    noise = _compare(others, limits, "the models of the baseline", progress) if others else None
-    if noise:
-        _check_baseline(pair, noise)
+    pair = _compare(models, limits, progress)
     compared = [pair.models[0].index_to_key[row] for row in pair.rows[0].tolist()]
     position = {str(word): number for number, word in enumerate(compared)}  # a number may be asked for as text
     if asked:
         asked = _check_words(asked, pair.models, position, limits)
-    found = {name: _assess(pair, noise, name) for name in get_args(Measure)}
+    found = {name: _assess(pair, name) for name in get_args(Measure)}
     if asked is None:
         shown = sorted(range(len(compared)), key=lambda at: -found[measure][at].z)[:topn]
     else:
@@ -233,23 +196,19 @@ def change(
     ]
     counts = itertools.repeat(None, len(shown)) if pair.counts is None else pair.counts[:, shown].T.tolist()
     columns = [compared[at] for at in shown], counts, *([each[at] for at in shown] for each in found.values())
-    adjusted = [distance.adjusted_p for distance in found[measure] if distance.adjusted_p is not None]
     return Change(
         compared=len(compared),
-        baseline=None if noise is None else len(noise.frequencies),
         measure=measure,
-        level=level,
-        significant=sum(p <= level for p in adjusted) if noise else None,
         fit=pair.fit,
         words=[WordChange(*each) for each in zip(*columns, *nearby, strict=True)],
     )
 
 
-def _compare(models: Sequence[KeyedVectors], limits: _Limits, where: str, progress: Report | None) -> _Pair:
+def _compare(models: Sequence[KeyedVectors], limits: _Limits, progress: Report | None) -> _Pair:
     """Align two models, unless they are in one coordinate system, and measure the distances of all words.
 
     Raises:
-        W2VError: As in `change`. The message starts with `where`.
+        W2VError: As in `change`.
     """
     aligned, fits = in_one_system(models)
     first, second = aligned
@@ -262,7 +221,9 @@ def _compare(models: Sequence[KeyedVectors], limits: _Limits, where: str, progre
     ]
     if len(pairs) < 2:
         often = f", {limits.min_count} times or more in each text" if limits.min_count else ""
-        raise W2VError(f"{where} share {pluralise(len(pairs), 'word')}{often}: at least 2 are needed to compare them")
+        raise W2VError(
+            f"the models share {pluralise(len(pairs), 'word')}{often}: at least 2 are needed to compare them"
+        )
     rows = np.array(pairs, np.int64).T
     counts = None
     if limits.min_count:
@@ -302,47 +263,6 @@ def neighbourhood_distances(
     return distances
 
 
-def _check_baseline(pair: _Pair, noise: _Pair) -> None:
-    """Check that the baseline measures the noise of the compared models.
-
-    Raises:
-        W2VError: If one pair of models is in one coordinate system and the other had to be aligned, or if the models of
-            the baseline are the same, or are the compared models.
-    """
-    if noise.distances["cosine"].max() < SAME:
-        raise W2VError(
-            "the models of the baseline are the same, so they have no noise: give models of two random halves of a text"
-        )
-    measured, expected = (np.sort(each.distances["cosine"]) for each in (pair, noise))
-    if len(measured) == len(expected) and np.allclose(measured, expected, rtol=0, atol=SAME):
-        raise W2VError(
-            "the baseline is the compared models themselves, so nothing can be above it: give models of two random "
-            "halves of a text"
-        )
-    if (pair.fit is None) != (noise.fit is None):
-        first, second = ("models", "baseline") if pair.fit is None else ("baseline", "models")
-        raise W2VError(
-            f"the vectors of the {first} have one coordinate system, but the vectors of the {second} do not: align all "
-            "models with one w2v align, or train all of them against one compass"
-        )
-    if noise.counts is None:
-        return
-    if np.array_equal(*noise.counts):
-        log.warning(
-            "the models of the baseline have the same counts, so they are from one text: p then says only whether a "
-            "word changed more than by training again, which most words of another text do; models of random halves "
-            "of a text are an honest baseline"
-        )
-    tokens, other = (
-        min(int(model.counts.sum()) for model in each.models if model.counts is not None) for each in (noise, pair)
-    )
-    if tokens > LARGER * other:
-        log.warning(
-            "the texts of the baseline have %s times as many words as those of the models, so its noise is lower, and "
-            "too many words seem to have changed", f"{tokens / other:.1f}",
-        )  # fmt: skip
-
-
 def _check_words(
     words: Iterable[str], models: Sequence[KeyedVectors], position: dict[str, int], limits: _Limits
 ) -> list[str]:
@@ -372,20 +292,12 @@ def _check_words(
     return known
 
 
-def _assess(pair: _Pair, noise: _Pair | None, measure: Measure) -> list[Distance]:
-    """Compare a distance of all words with words of similar frequency, of the baseline if there is one."""
+def _assess(pair: _Pair, measure: Measure) -> list[Distance]:
+    """Compare a distance of all words with words of similar frequency."""
     values = pair.distances[measure]
-    reference = noise or pair
-    centres, spreads = _noise_by_frequency(reference.frequencies, reference.distances[measure])
+    centres, spreads = _noise_by_frequency(pair.frequencies, values)
     z = (values - centres(pair.frequencies)) / spreads(pair.frequencies)
-    if noise is None:
-        return [Distance(*each, None, None) for each in zip(values.tolist(), z.tolist(), strict=True)]
-    from scipy import stats  # imported late: it takes longer to import than the whole package
-
-    others = np.sort((noise.distances[measure] - centres(noise.frequencies)) / spreads(noise.frequencies))
-    p = (1 + len(others) - np.searchsorted(others, z)) / (1 + len(others))
-    columns = values, z, p, stats.false_discovery_control(p)
-    return [Distance(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
+    return [Distance(*each) for each in zip(values.tolist(), z.tolist(), strict=True)]
 
 
 def _noise_by_frequency(

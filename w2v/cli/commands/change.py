@@ -1,4 +1,4 @@
-"""Commands for models of several periods or languages: `align` and `change`."""
+"""Commands for several periods or languages: `align`, `change` and `compare-periods`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ import click
 
 from w2v.cli import options, outputs
 from w2v.cli.options import FILE, refuse_together
-from w2v.cli.printing import Result, print_change, print_fits
+from w2v.cli.printing import Result, print_change, print_fits, print_periods
 from w2v.evaluation import change as changes
 from w2v.evaluation.change import Measure
+from w2v.options import options_of
 from w2v.progress import Report
 from w2v.system.files import Errors
+from w2v.text.idstore import ReadingOptions
+from w2v.training import compare_periods as periods
 from w2v.vectors.align import RESTRICT_VOCAB, Reference, read_anchors, read_pairs
 from w2v.vectors.align import align as align_models
 from w2v.vectors.keyed import load
 
+WORDS = click.option(
+    "--word", "words", multiple=True, help="Report this word instead of those that changed most. May be repeated."
+)
 EXTENSION = ".safetensors"  # of aligned models: other formats lose the name of the coordinate system
 
 
@@ -114,16 +120,7 @@ def file_names(models: Sequence[Path]) -> list[str]:
 @click.command(cls=options.ResultCommand)
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
-@click.option(
-    "--word", "words", multiple=True, help="Report this word instead of those that changed most. May be repeated."
-)
-@options.file_option(
-    "--baseline",
-    multiple=True,
-    metavar="MODEL",
-    help="Give it twice: two models that differ by noise only, such as models of two random halves of a text. Or once: "
-    "another model of the text of FIRST.",
-)
+@WORDS
 @options.choice_option("--measure", choices=Measure, default="cosine", help="Order words by this distance.")
 @options.number_option(
     "--min-count",
@@ -133,20 +130,12 @@ def file_names(models: Sequence[Path]) -> list[str]:
     "--restrict-vocab", default=changes.RESTRICT_VOCAB, help="Compare only the N most frequent words of each model."
 )
 @options.number_option("--topn", default=20, help="Number of words to report.")
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=changes.LEVEL,
-    show_default=True,
-    help="Count words with at most this adjusted p as changed.",
-)
 @options.ERRORS
 @options.REPORTING
 def change(
     first: Path,
     second: Path,
     words: tuple[str, ...],
-    baseline: tuple[Path, ...],
     errors: Errors,
     progress: Report,
     **given: Any,
@@ -160,26 +149,85 @@ def change(
     it is 1 minus the cosine of the two models' vectors. It notices changes of meaning rather than of grammar.
 
     Distances are large without any change, because a text is a sample, and largest for rare words. So words are ordered
-    by z: how far a distance is above the median of words of similar frequency, in spreads. With --baseline, these are
-    words of models that differ by noise only, and p is the share of them with such a z. The adjusted p is for lists: of
-    the words with an adjusted p of at most 0.05, at most 5 % are expected to be false (Benjamini-Hochberg). For a word
-    that you chose before you saw the list, use p.
-
-    Two trainings of one text with different seeds are not an honest baseline for two texts: they differ much less than
-    models of two random halves of a text.
+    by z: how far a distance is above the median of words of similar frequency, in spreads. If you have the texts of the
+    periods, w2v compare-periods also says which of the changes are more than chance.
 
     \b
     w2v change 1990s.safetensors 2010s.safetensors
-    w2v change 1990s.safetensors 2010s.safetensors --baseline half1.safetensors --baseline half2.safetensors
     w2v change 1990s.safetensors 2010s.safetensors --word mouse --word tablet --json
     """
     if words:
         refuse_together("--word", ("topn",))
-    if len(baseline) > 2:
-        raise click.UsageError(f"--baseline is given {len(baseline)} times: give it once or twice")
-    loaded = [load(path, errors=errors, progress=progress) for path in (first, second, *baseline)]
-    given |= {"words": words or None, "baseline": loaded[2:]}
-    found = changes.change(*loaded[:2], **given, progress=progress)
+    loaded = [load(path, errors=errors, progress=progress) for path in (first, second)]
+    found = changes.change(*loaded, **given, words=words or None, progress=progress)
     names = [str(first), str(second)]
-    described = {"models": names, "baseline_models": list(map(str, baseline))} | asdict(found)
-    return described, lambda _: print_change(names, found, side_by_side=bool(words))
+    return {"models": names} | asdict(found), lambda _: print_change(names, found, side_by_side=bool(words))
+
+
+@click.command(cls=options.ResultCommand)
+@click.argument("first", type=click.Path())
+@click.argument("second", type=click.Path())
+@options.file_option(
+    "--model", help="Compare the words in the space of this model.  [default: train a model of all documents]"
+)
+@WORDS
+@options.file_option("--exclude", help="Leave out the words in this file, one per line, such as proper names.")
+@options.number_option(
+    "--min-count",
+    common=False,
+    default=changes.MIN_COUNT,
+    help="Leave out words that occur less often than this in one of the periods.",
+)
+@options.number_option(
+    "--min-documents",
+    default=periods.MIN_DOCUMENTS,
+    help="Leave out words that occur in fewer documents than this in one of the periods.",
+)
+@options.number_option(
+    "--restrict-vocab", default=changes.RESTRICT_VOCAB, help="Compare only the N most frequent words of the model."
+)
+@options.number_option("--topn", default=20, help="Number of words to report.")
+@options.number_option("--seed", common=False, default=1, help="Seed of the training and of the random deals.")
+@options.READING_TEXTS
+@options.REPORTING
+def compare_periods(
+    first: str,
+    second: str,
+    model: Path | None,
+    words: tuple[str, ...],
+    exclude: Path | None,
+    progress: Report,
+    **given: Any,
+) -> Result:
+    """Find the words that two periods use differently, from their documents.
+
+    FIRST and SECOND are the texts of two periods, for instance. Of a folder, each file is a document; of a file, each
+    line, or with --column each row. Give whole documents, not sentences: a document uses the same word many times, so
+    sentences are not independent of each other, and too many words would seem to have changed.
+
+    w2v trains a model of all documents, and computes the vector of each word in each period from the words around it.
+    "cosine" is 1 minus the cosine of both vectors. Then the documents with the word are dealt to the periods at random,
+    up to 20,000 times: "by chance" is the mean distance, z the distance above it in standard deviations, and p the
+    share of deals with at least the observed distance. The adjusted p is for lists: of the words with an adjusted p of
+    at most 0.05, at most 5 % are expected to be false (Benjamini-Hochberg). They come first, in the order of their
+    distance above chance. For a word that you chose before you saw the list, use p.
+
+    For other settings of the training, train a model of both texts with w2v train, and give it with --model.
+
+    \b
+    w2v compare-periods 1990s/ 2010s/
+    w2v compare-periods 1990s.txt 2010s.txt --exclude names.txt --min-documents 20
+    w2v compare-periods 1990s.csv 2010s.csv --column text --lower --word mouse
+    w2v compare-periods 1990s/ 2010s/ --model both.safetensors --json
+    """
+    if words:
+        refuse_together("--word", ("topn",))
+    if model:
+        refuse_together("--model", {*options_of(ReadingOptions)} - {"column", "header", "encoding", "errors"})
+    chosen = options.given_options(ReadingOptions, given)
+    given = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
+    given |= {"model": load(model, progress=progress) if model else None, "words": words or None}
+    given["exclude"] = read_anchors(exclude) if exclude else None
+    found = periods.compare_periods(Path(first), Path(second), **chosen, **given, progress=progress)
+    names = [first, second]
+    return {"periods": names} | asdict(found), lambda _: print_periods(names, found, side_by_side=bool(words))
