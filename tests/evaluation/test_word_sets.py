@@ -53,6 +53,8 @@ def test_purity_is_that_of_a_contingency_table(mark: str, tmp_path: Path) -> Non
     assert found.scores[0].value == pytest.approx(table.max(axis=0).sum() / 24)
     assert (found.scores[0].items, found.scores[0].total) == (24, 24)
     assert 1 / 3 < (found.chance or 0) < 0.6
+    few = w2v.evaluate(vectors(), test=path, restrict_vocab=2)[-1].scores[0]  # only analogies search fewer words
+    assert few == found.scores[0]
     path.write_text("a\tb\nunheard\tc\n")
     assert results(path)[0].scores[0].value is None
 

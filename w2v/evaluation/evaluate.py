@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from w2v.errors import SettingsError, W2VError, malformed_lines, pluralise
 from w2v.evaluation.analogies import Questions, answer_questions
 from w2v.evaluation.held_out import DRAWS, MAX_IDS, GapTest
-from w2v.evaluation.scores import Evaluation, ItemScores, Statistic, correlations, means, name_models
+from w2v.evaluation.scores import Evaluation, ItemScores, correlations, means, name_models
 from w2v.evaluation.similarity import RatedPairs, rated_pairs
 from w2v.evaluation.word_sets import score_word_set
 from w2v.formats.header import ModelHeader
@@ -86,10 +86,8 @@ def evaluate(
     vectors = [vectors_of(model) for model in models]
     results = Evaluation(models=name_models(models))
 
-    def add_result(
-        name: str, measure: str, items: list[ItemScores], statistic: Statistic = means, chance: float | None = None
-    ) -> None:
-        results.add(name, measure, items, statistic, seed, chance)
+    def add_result(name: str, measure: str, items: list[ItemScores], *more: Any) -> None:
+        results.add(name, measure, items, *more, seed=seed)
         meter(len(results), total)
 
     for file in (None, *questions):
@@ -115,7 +113,7 @@ def evaluate(
             add_result(Path(path).name, one[0].measure, [each.items for each in one], one[0].statistic, one[0].chance)
     if held_out is not None:
         name = Path(held_out).name if isinstance(held_out, str | os.PathLike) else "held-out text"
-        add_result(name, "gaps", _gaps(name, vectors, held_out, reading, progress), chance=0.5)
+        add_result(name, "gaps", _gaps(name, vectors, held_out, reading, progress), means, 0.5)
     return results
 
 

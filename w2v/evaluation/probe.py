@@ -57,7 +57,7 @@ def probe(
     frequent = ItemScores(np.arange(len(texts)), _hits(_choose(targets.sum(axis=0), targets), targets), len(texts))
     for name, measure in {"micro F1": _micro_f1, "macro F1": _macro_f1}.items():
         chance = float(measure(np.ones((1, len(texts)), np.int64), frequent)[0])
-        results.add("labels", name, scored, resampled(measure), seed, chance)
+        results.add("labels", name, scored, resampled(measure), chance, seed=seed)
     return results
 
 

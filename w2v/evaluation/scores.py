@@ -142,8 +142,9 @@ class Evaluation(list[EvaluationResult]):
         measure: str,
         items: Sequence[ItemScores],
         statistic: Statistic | None = None,
-        seed: int = 1,
         chance: float | None = None,
+        *,
+        seed: int = 1,
     ) -> None:
         """Add the scores of models, by default means, from the results of each model on the items of a test set."""
         self.append(EvaluationResult(name, measure, score_models(items, statistic or means, seed), chance))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,15 +41,16 @@ class Measured(NamedTuple):
 
 
 class _Words:
-    """The first words of some vectors, and their unit vectors (V, D)."""
+    """The first words of some vectors."""
 
     def __init__(self, vectors: KeyedVectors, restrict_vocab: int) -> None:
-        self.index = WordIndex(vectors, min(restrict_vocab, len(vectors)), case_insensitive=True)
+        self.size = min(restrict_vocab, len(vectors))
+        self.index = WordIndex(vectors, self.size, case_insensitive=True)
         self._vectors = vectors
 
-    @cached_property
-    def units(self) -> Array:
-        return unit(np.asarray(self._vectors.vectors[: len(self.index.first_variant)], np.float32))
+    def units(self, rows: Any) -> Array:
+        """Return the unit vectors of some rows, float32 (n, D)."""
+        return unit(np.asarray(self._vectors.vectors[rows], np.float32))
 
     def known(self, words: list[str]) -> NDArray[np.int64]:
         """Return the rows of the known ones of some words."""
@@ -71,7 +71,8 @@ def score_word_set(path: PathLike, models: Sequence[KeyedVectors], restrict_voca
     if measures is None:
         found = f"files of the kinds {', '.join(sorted({*kinds}))}" if files else "no .txt files"
         raise W2VError(f"{path}: a folder with {found}, not a test set of words. The layouts are: {LAYOUTS}")
-    return [*zip(*(measures(contents, _Words(model, restrict_vocab)) for model in models), strict=True)]
+    searched = [_Words(model, restrict_vocab if measures is _bats else len(model)) for model in models]
+    return [*zip(*(measures(contents, words) for words in searched), strict=True)]
 
 
 def _read(path: Path) -> tuple[str, Any]:
@@ -118,7 +119,7 @@ def _purity(contents: Sequence[list[tuple[str, str]]], words: _Words) -> Iterato
     categories = np.unique([category for _, category in pairs], return_inverse=True)[1][known]
     clusters, size = np.zeros(len(known), int), len(np.unique(categories))
     if len(known) > 1:
-        tree = hierarchy.linkage(words.units[rows[known]], "ward")
+        tree = hierarchy.linkage(words.units(rows[known]), "ward")
         clusters = hierarchy.fcluster(tree, size, "maxclust")
 
     def agrees(categories: NDArray[np.int64]) -> Array:
@@ -143,7 +144,7 @@ def _outliers(contents: Sequence[list[list[str]]], words: _Words) -> Iterator[Me
     for number, (group, word) in enumerate(outliers):
         rows, outlier = words.known(group), words.index.row(word)
         if len(rows) > 1 and outlier >= 0:
-            vectors = words.units[[*rows, outlier]]
+            vectors = words.units([*rows, outlier])
             sums = (vectors @ vectors.T).sum(axis=1)
             above = np.count_nonzero(sums[:-1] > sums[-1]) + np.count_nonzero(sums[:-1] == sums[-1]) / 2
             found.append(number)
@@ -169,8 +170,8 @@ def _weat(contents: Sequence[list[list[str]]], words: _Words) -> Iterator[Measur
     strata = (items >= len(sets[0])).astype(int)
     if np.bincount(strata, minlength=2).min() < 2 or not all(map(len, attributes)):
         items = strata = np.zeros(0, int)
-    first, second = (words.units[each].sum(axis=0) / max(1, len(each)) for each in attributes)
-    values = words.units[targets[items]] @ (first - second)
+    first, second = (words.units(each).sum(axis=0) / max(1, len(each)) for each in attributes)
+    values = words.units(targets[items]) @ (first - second)
     scores = ItemScores(items, values.astype(float), len(targets), strata=strata)
     yield Measured("WEAT effect size", scores, resampled(_effect_size), 0.0)
     yield Measured("WEAT p-value", scores, _permutation_p)
@@ -191,19 +192,17 @@ def _permutation_p(models: Any, seed: int) -> Array:
     """Return the p-value of each model, without resamples; see Statistic."""
     from scipy.stats import permutation_test  # slow to import
 
+    values = [(each.values[each.strata == 0], each.values[each.strata == 1]) for each in models]
+    options: dict[str, Any] = {"n_resamples": PERMUTATIONS, "alternative": "greater", "random_state": seed}
+
     def difference(first: Array, second: Array, axis: int) -> Any:
         return first.mean(axis=axis) - second.mean(axis=axis)
 
-    values = [(each.values[each.strata == 0], each.values[each.strata == 1]) for each in models]
-    options: dict[str, Any] = {"n_resamples": PERMUTATIONS, "vectorized": True, "random_state": seed}
-    return np.array(
-        [
-            [permutation_test(both, difference, alternative="greater", **options).pvalue]
-            if min(map(len, both)) > 1
-            else [np.nan]
-            for both in values
-        ]
-    )
+    p_values = [
+        permutation_test(both, difference, vectorized=True, **options).pvalue if min(map(len, both)) > 1 else np.nan
+        for both in values
+    ]
+    return np.array(p_values)[:, None]
 
 
 def _bats(contents: Sequence[list[tuple[str, str]]], words: _Words) -> Iterator[Measured]:
@@ -216,6 +215,7 @@ def _bats(contents: Sequence[list[tuple[str, str]]], words: _Words) -> Iterator[
     """
     from scipy.special import expit  # slow to import
 
+    units = words.units(slice(words.size))
     names, random = ("3CosAdd", "3CosAvg", "LRCos"), np.random.default_rng(SEED)
     results: dict[str, list[Array]] = {name: [np.empty((0, 3))] for name in names}  # item, stratum, value
     for number, pairs in enumerate(contents):
@@ -224,21 +224,21 @@ def _bats(contents: Sequence[list[tuple[str, str]]], words: _Words) -> Iterator[
         known = np.array([row for row, each in enumerate(answers) if len(each) and firsts[row] >= 0], int)
         if len(known) < 3:
             continue
-        a, right = words.units[firsts[known]], [answers[row] for row in known]
+        a, right = units[firsts[known]], [answers[row] for row in known]
         rows = np.array([each[0] for each in right])
-        offsets = words.units[rows] - a
+        offsets = units[rows] - a
         others = (offsets.sum(axis=0) - offsets) / (len(known) - 1)
-        noise = words.units[random.integers(len(words.units), size=len(known))]
-        inputs, target = np.concatenate([words.units[rows], a, noise]), np.repeat([1.0, 0, 0], len(known))[:, None]
-        cosines = words.units @ a.T  # (V, n)
+        noise = units[random.integers(len(units), size=len(known))]
+        inputs, target = np.concatenate([units[rows], a, noise]), np.repeat([1.0, 0, 0], len(known))[:, None]
+        cosines = units @ a.T  # (V, n)
         weights = [fit_logistic(*(np.delete(each, row, axis=0) for each in (inputs, target))) for row in range(len(a))]
         fitted = np.concatenate(weights, axis=1)
-        likely = expit(words.units @ fitted[:-1] + fitted[-1])
+        likely = expit(units @ fitted[:-1] + fitted[-1])
         given, asked_for = np.argwhere(~np.eye(len(known), dtype=bool)).T  # numbers of pairs, n (n - 1) each
         questions = np.column_stack([firsts[known][given], rows[given], firsts[known][asked_for]])
-        best = best_answers(words.units, questions.astype(np.int32), words.index.next_variant, "add")
+        best = best_answers(units, questions.astype(np.int32), words.index.next_variant, "add")
         asked = {"3CosAdd": (best, asked_for, known[given] * len(pairs) + known[asked_for])}
-        for name, scores in (("3CosAvg", words.units @ (a + others).T), ("LRCos", likely * cosines)):
+        for name, scores in (("3CosAvg", units @ (a + others).T), ("LRCos", likely * cosines)):
             scores[words.index.first_variant[:, None] == firsts[known]] = -np.inf  # also in other cases
             asked[name] = scores.argmax(axis=0), np.arange(len(known)), known
         for name, (found, place, item) in asked.items():
