@@ -126,6 +126,13 @@ def test_a_page_replaces_a_file_only_if_asked(tmp_path: Path) -> None:
 
 
 def test_results_of_evaluate_are_one_table() -> None:
-    shown = w2v.evaluate(w2v.KeyedVectors(["a", "b"], np.eye(2)))._repr_html_()  # type: ignore[attr-defined]
+    results = w2v.evaluate(w2v.KeyedVectors(["a", "b"], np.eye(2), [30, 3]))
+    shown = results._repr_html_()
     assert shown.count("<th>measure</th>") == 1
     assert "bundled questions" in shown
+    assert "every item of bundled questions and bundled pairs has a word that model 1 lacks" in shown
+    assert str(results).splitlines()[0].split() == ["set", "measure", "model", "1"]
+    last = results.to_frame().iloc[-1]
+    values = results.to_dict()["results"][-1]
+    assert (last["set"], last["measure"], last["model"]) == (values["name"], "rare neighbours", "model 1")
+    assert last["value"] == values["scores"][0]["value"] == 0.5

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editor
     from w2v.evaluation.evaluate import evaluate as evaluate
     from w2v.evaluation.link_prediction import link_prediction as link_prediction
     from w2v.evaluation.next_items import next_items as next_items
+    from w2v.evaluation.probe import probe as probe
     from w2v.evaluation.similarity import word_pairs as word_pairs
     from w2v.explore.page import explore_page as explore_page
     from w2v.losses.loss import Loss as Loss
@@ -95,6 +96,7 @@ _MODULES = {  # the module of each public name
     "losses": "w2v.losses",
     "next_items": "w2v.evaluation.next_items",
     "perplexity": "w2v.training.perplexity",
+    "probe": "w2v.evaluation.probe",
     "prune": "w2v.training.quantize",
     "quantize": "w2v.training.quantize",
     "recommend": "w2v.vectors.recommend",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from w2v.errors import printable
 from w2v.system.files import PathLike, atomic_write
-
-Item = TypeVar("Item")
 
 MAX_CHARACTERS = 200  # length of a value in a table
 MAX_ITEMS = 10  # items shown of a list
@@ -31,6 +30,24 @@ def format_value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def text_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
+    """Format rows in aligned columns. With a header, all columns except the first are right-aligned."""
+    from rich.console import Console  # slow to import
+    from rich.table import Table
+
+    grid = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
+    for index in range(max(map(len, rows), default=0)):
+        title = printable(header[index]) if header else ""
+        grid.add_column(title, justify="right" if header and index else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(printable(str(cell)) for cell in row))
+    width = None if sys.stdout.isatty() else 1 << 16  # fold lines only for a terminal
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as capture:
+        console.print(grid)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 class Html(str):
@@ -72,13 +89,6 @@ class Result:
         """Return a table with one row per field. A list of dataclasses becomes a nested table."""
         names = [field.name for field in fields(cast(Any, self))]  # subclasses are dataclasses
         return html_table([(name.replace("_", " "), _value(getattr(self, name))) for name in names])
-
-
-class ResultList(list[Item]):
-    """A list of results, which notebooks show as one table."""
-
-    def _repr_html_(self) -> object:
-        return _value(self)
 
 
 def _value(value: object) -> object:

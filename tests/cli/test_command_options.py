@@ -518,10 +518,12 @@ CALLS = [
         "evaluate",
         "cli.commands.evaluation:evaluate_models",
         "old.bin",
-        {"questions": [], "pairs": [], "held_out": None, "restrict_vocab": 30_000, "method": "add", "seed": 1},
+        {"questions": [], "pairs": [], "test": [], "held_out": None}
+        | {"restrict_vocab": 30_000, "method": "add", "seed": 1},
         {
             "--questions a --questions b": {"questions": ["a", "b"]},
             "--pairs a --pairs b": {"pairs": ["a", "b"]},
+            "--test a --test b": {"test": ["a", "b"]},
             **own("--held-out text; --restrict-vocab 7; --method mul; --seed 7"),
             **{f"--held-out text | {option}": changes for option, changes in READING.items()},
         },

@@ -14,7 +14,7 @@ import pytest
 from w2v.cli import printing
 from w2v.evaluation.analogies import AnalogyResult, Section
 from w2v.evaluation.compare import Band, Comparison
-from w2v.evaluation.evaluate import EvaluationResult, Score
+from w2v.evaluation.scores import Evaluation, EvaluationResult, Score
 from w2v.evaluation.similarity import PairsResult
 from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
 from w2v.training.effective_rank import EffectiveRank
@@ -38,11 +38,12 @@ SCORES = [
     Score(0.25, 0.125, 0.5, 1000, 2000),
     Score(0.5, 0.375, 0.625, 1500, 2000, difference=0.125, p=0.0625),
 ]
-EVALUATION = [
+RESULTS = [
     EvaluationResult("questions", "accuracy", SCORES),
     EvaluationResult("pairs", "spearman", [SCORES[0], replace(SCORES[1], difference=-0.25, p=0.0005)]),
-    EvaluationResult("text", "gaps", [SCORES[0], Score(None, None, None, 0, 2000)]),
+    EvaluationResult("text", "gaps", [SCORES[0], Score(None, None, None, 0, 2000)], chance=0.5),
 ]
+EVALUATION = Evaluation(RESULTS, ["one", "two"])
 COMPARISON = Comparison(
     shared=1234, only_first=1, only_second=2345, bands=[Band(1, 100, 90, 0.5), Band(101, 1234, 1000, 0.25)],
     results=EVALUATION,
@@ -90,9 +91,13 @@ questions                 accuracy  0.250 [0.125, 0.500]  0.500 [0.375, 0.625]
 pairs                     spearman  0.250 [0.125, 0.500]  0.500 [0.375, 0.625]
            difference to the first                          -0.250 (p < 0.001)
                             scored        1,000 of 2,000        1,500 of 2,000
+text           gaps (chance 0.500)  0.250 [0.125, 0.500]                     -
+                            scored        1,000 of 2,000            0 of 2,000
+gaps: how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5
 """
 EVALUATION_NOTES = """\
-95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap
+95 % intervals in brackets (bootstrap; Wilson for labels); p: McNemar's test for items right or wrong, otherwise \
+bootstrap
 differences are over the items that both models score
 """
 
@@ -165,31 +170,30 @@ only the 900 pairs of words in the vocabulary: Spearman -0.1250
 """,
     ),
     "evaluation": (
-        lambda: printing.print_evaluation(["one", "two"], EVALUATION),
+        lambda: print(EVALUATION),
         f"""\
-{EVALUATION_TABLE}\
-text                          gaps  0.250 [0.125, 0.500]                     -
-                            scored        1,000 of 2,000            0 of 2,000
-gaps: how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5
-{EVALUATION_NOTES}""",
+{EVALUATION_TABLE}{EVALUATION_NOTES}""",
     ),
     "evaluation of one model": (
-        lambda: printing.print_evaluation(["one"], [EvaluationResult("q", "accuracy", SCORES[:1])]),
+        lambda: print(Evaluation([EvaluationResult("q", "accuracy", SCORES[:1])], ["one"])),
         """\
 set   measure                   one
 q    accuracy  0.250 [0.125, 0.500]
        scored        1,000 of 2,000
-95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap
+95 % intervals in brackets (bootstrap; Wilson for labels); p: McNemar's test for items right or wrong, otherwise \
+bootstrap
 """,
     ),
     "evaluation of models that lack words": (
-        lambda: printing.print_evaluation(
-            ["one", "two"],
-            [
-                EvaluationResult("q", "accuracy", [SCORES[0], UNSCORED]),
-                EvaluationResult("p", "spearman", [SCORES[0], UNSCORED]),
-                EvaluationResult("words", "rare neighbours", [UNSCORED, SCORES[0]]),
-            ],
+        lambda: print(
+            Evaluation(
+                [
+                    EvaluationResult("q", "accuracy", [SCORES[0], UNSCORED]),
+                    EvaluationResult("p", "spearman", [SCORES[0], UNSCORED]),
+                    EvaluationResult("words", "rare neighbours", [UNSCORED, SCORES[0]]),
+                ],
+                ["one", "two"],
+            )
         ),
         f"""\
 set            measure                   one                   two
@@ -203,16 +207,6 @@ one has no counts of its words, or no rare words, so rare neighbours cannot be c
 every item of q and p has a word that two lacks: {OTHER_SETS}
 {EVALUATION_NOTES}""",
     ),
-    "comparison without scores": (
-        lambda: printing.print_comparison(["one", "two"], replace(COMPARISON, results=EVALUATION[2:])),
-        """\
-1,234 words in both models, 1 only in one, 2,345 only in two
-frequency rank  words compared  same among the 10 nearest
-1-100                       90                      50.0%
-101-1,234                1,000                      25.0%
-not compared, because a model lacks the words: text, gaps
-""",
-    ),
     "comparison": (
         lambda: printing.print_comparison(["one", "two"], COMPARISON),
         f"""\
@@ -220,8 +214,7 @@ not compared, because a model lacks the words: text, gaps
 frequency rank  words compared  same among the 10 nearest
 1-100                       90                      50.0%
 101-1,234                1,000                      25.0%
-{EVALUATION_TABLE}{EVALUATION_NOTES}not compared, because a model lacks the words: text, gaps
-""",
+{EVALUATION_TABLE}{EVALUATION_NOTES}""",
     ),
     "rank": (
         lambda: printing.print_rank(RANK),

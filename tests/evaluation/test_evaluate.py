@@ -11,8 +11,9 @@ from scipy import stats
 import w2v
 from tests.helpers import TOPICS, run, run_json, topic_sentences
 from w2v.evaluation import evaluate as evaluating
-from w2v.evaluation.evaluate import RESAMPLES, ItemScores, Score, evaluate, spearman
-from w2v.evaluation.labels import mcnemar
+from w2v.evaluation import scores as scoring
+from w2v.evaluation.evaluate import evaluate
+from w2v.evaluation.scores import RESAMPLES, ItemScores, Score, mcnemar, spearman
 from w2v.formats.header import ModelHeader
 from w2v.progress import Progress
 from w2v.text.normalise import TextOptions
@@ -20,9 +21,12 @@ from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import nearest_rows
 
 
-def item_scores(values: np.ndarray, others: np.ndarray) -> ItemScores:
-    """Return the scores of items; `others` are their ratings (for correlations) and their strata (for means)."""
-    return ItemScores(np.arange(len(values)), np.asarray(values, float), len(values), ratings=others, strata=others)
+def item_scores(values: np.ndarray, strata: np.ndarray) -> ItemScores:
+    return ItemScores(np.arange(len(values)), np.asarray(values, float), len(values), strata=strata)
+
+
+def rated(values: np.ndarray, ratings: np.ndarray) -> ItemScores:
+    return ItemScores(np.arange(len(values)), np.asarray(values, float), len(values), ratings=ratings)
 
 
 def noisy_vectors(seed: int, noise: float) -> KeyedVectors:
@@ -58,7 +62,7 @@ def test_resampled_means_equal_drawing_items_one_by_one() -> None:
     random = np.random.default_rng(3)
     strata = np.repeat([0, 1, 2], [50, 200, 7])
     values = random.integers(0, 11, len(strata)) / 10 + strata
-    found = evaluating.means([item_scores(values, strata)], seed=1)[:, 1:]
+    found = scoring.means([item_scores(values, strata)], seed=1)[:, 1:]
     assert found.shape == (1, RESAMPLES)
     slow = [
         np.concatenate([random.choice(values[strata == one], (strata == one).sum()) for one in range(3)]).mean()
@@ -67,17 +71,17 @@ def test_resampled_means_equal_drawing_items_one_by_one() -> None:
     assert found.mean() == pytest.approx(values.mean(), abs=0.01)
     assert found.std() == pytest.approx(np.std(slow), rel=0.1)
     assert stats.ks_2samp(found[0], slow).pvalue > 0.01
-    constant = evaluating.means([item_scores(strata, strata)], seed=1)  # values do not vary within a stratum
+    constant = scoring.means([item_scores(strata, strata)], seed=1)  # values do not vary within a stratum
     np.testing.assert_allclose(constant, strata.mean())
 
 
 def test_models_share_their_resamples() -> None:
     values = np.random.default_rng(3).random(50)
     one, two = item_scores(values, np.zeros(50)), item_scores(values + 1, np.zeros(50))
-    first, second = evaluating.means([one, two], seed=1)
+    first, second = scoring.means([one, two], seed=1)
     np.testing.assert_allclose(second - first, 1)
     scores = np.arange(50.0)
-    first, second = evaluating._correlations([item_scores(values, scores), item_scores(-values, scores)], seed=1)
+    first, second = scoring.correlations([rated(values, scores), rated(-values, scores)], seed=1)
     np.testing.assert_allclose(first, -second)
 
 
@@ -89,12 +93,12 @@ def test_spearman_intervals_equal_scipy_bootstrap(monkeypatch: pytest.MonkeyPatc
         (first, second), lambda one, two: stats.spearmanr(one, two).statistic, paired=True, vectorized=False,
         n_resamples=500, method="percentile", random_state=random,
     ).confidence_interval  # fmt: skip
-    found = evaluating._interval(evaluating._correlations([item_scores(first, second)], seed=1)[0])
+    found = scoring._interval(scoring.correlations([rated(first, second)], seed=1)[0])
     value = stats.spearmanr(first, second).statistic
     assert found[0] == pytest.approx(value)
     assert found[1:] == pytest.approx((expected.low, expected.high), abs=0.03)
-    monkeypatch.setattr(evaluating, "RESAMPLED_AT_ONCE", 1000)
-    assert evaluating._correlations([item_scores(first, second)], seed=1).shape == (1, 1 + RESAMPLES)
+    monkeypatch.setattr(scoring, "RESAMPLED_AT_ONCE", 1000)
+    assert scoring.correlations([rated(first, second)], seed=1).shape == (1, 1 + RESAMPLES)
 
 
 def test_mcnemar_is_the_exact_binomial_test() -> None:
@@ -152,8 +156,8 @@ def test_p_values_of_equally_good_models_are_below_a_tenth_in_a_tenth_of_the_cas
     scores = np.arange(80.0)
     low = 0
     for _ in range(60):
-        one, two = (item_scores(scores + 60 * random.normal(size=80), scores) for _ in range(2))
-        _, p = evaluating._difference(one, two, evaluating._correlations, seed=1)
+        one, two = (rated(scores + 60 * random.normal(size=80), scores) for _ in range(2))
+        _, p = scoring._difference(one, two, scoring.correlations, seed=1)
         low += p is not None and p < 0.1
     assert 1 <= low <= 14  # 6 expected, with a standard deviation of 2.3
 
@@ -295,7 +299,7 @@ def test_command_scores_models_on_a_held_out_text(topics: Path, tmp_path: Path) 
 def test_the_p_value_of_resampled_differences_counts_both_sides() -> None:
     one = item_scores(np.array([0.1, 0.2]), np.zeros(2))
     sampled = np.array([[0] * 10, [0.3, *[1] * 8, -1]])  # the score itself, and nine resamples
-    assert evaluating._difference(one, one, lambda models, seed: sampled, 1) == (0.3, 2 * (1 + 1) / (9 + 1))
+    assert scoring._difference(one, one, lambda models, seed: sampled, 1) == (0.3, 2 * (1 + 1) / (9 + 1))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics
 
 from w2v.errors import W2VError
-from w2v.evaluation.labels import Predictions, compare_labels, predicted_labels, score_labels, wilson_interval
+from w2v.evaluation.labels import Predictions, evaluate_labels, predicted_labels, score_labels, wilson_interval
 
 LABELS = ["sport", "politics", "science", "art"]
 
@@ -90,18 +90,19 @@ def test_calibration_error_is_the_gap_between_probability_and_accuracy() -> None
 
 def test_two_classifiers_are_compared_on_the_same_texts() -> None:
     first, second = score_labels(LABELS, [predictions()]), score_labels(LABELS, [predictions(seed=2)])
-    same = compare_labels(first, first)
-    assert (same.only_first, same.only_second, same.difference, same.p_value) == (0, 0, 0, 1)
-    result = compare_labels(first, second)
-    assert result.difference == pytest.approx(first.accuracy - second.accuracy)
-    assert result.interval[0] < result.difference < result.interval[1]
+    accuracy = evaluate_labels(["one", "same", "other"], [first, first, second])[0]
+    one, same, other = accuracy.scores
+    assert (one.difference, same.difference, same.p) == (None, 0, 1)
+    assert (other.low, other.high) == second.interval
+    assert other.difference == pytest.approx(second.accuracy - first.accuracy)
+    assert accuracy.chance == max(label.texts for label in first.labels) / 300
     # McNemar's exact test is the binomial test of the texts that only one of them labels correctly.
-    low = min(result.only_first, result.only_second)
-    coins = np.random.default_rng(0).binomial(result.only_first + result.only_second, 0.5, 200_000)
-    extreme = (coins <= low) | (coins >= result.only_first + result.only_second - low)
-    assert result.p_value == pytest.approx(extreme.mean(), abs=0.01)
+    only = int((first.correct & ~second.correct).sum()), int((second.correct & ~first.correct).sum())
+    coins = np.random.default_rng(0).binomial(sum(only), 0.5, 200_000)
+    extreme = (coins <= min(only)) | (coins >= max(only))
+    assert other.p == pytest.approx(extreme.mean(), abs=0.01)
     with pytest.raises(W2VError, match="300 and 10 texts"):
-        compare_labels(first, score_labels(LABELS, [predictions(10)]))
+        evaluate_labels(["one", "other"], [first, score_labels(LABELS, [predictions(10)])])
 
 
 def test_wilson_interval() -> None:

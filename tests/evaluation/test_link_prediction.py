@@ -114,7 +114,7 @@ def test_commands_hold_edges_out_and_score_them(tmp_path: Path) -> None:
         assert not any(edges.has_edge(*pair) for pair in pairwise(map(int, line.split())))
     run("train", walks, "-o", nodes, "--preset", "graph", "--vector-size", 8)
     printed = run_json("evaluate", nodes, "--edges", held_out, "--trained-on", tmp_path / "graph.tsv")
-    assert printed["models"] == [str(nodes), *BASELINES]
+    assert (printed["models"], printed["baselines"]) == ([str(nodes)], [*BASELINES])
     assert printed["results"][0]["scores"][0]["total"] == edges.number_of_edges()
 
 
@@ -170,3 +170,17 @@ def test_impossible_options_are_refused(tmp_path: Path) -> None:
         code=1,
     )
     assert "at most 0.00 of the edges can be held out" in done.stderr
+
+
+def test_edges_may_be_a_list() -> None:
+    graph = some_graph()
+    _, held_out = split(graph)
+    expected = link_prediction(edges=held_out, trained_on=graph)
+    edges = [*held_out.edges]
+    found = link_prediction(edges=edges, trained_on=graph)
+    assert [one.scores[0].items for one in found] == [len(edges)] * 2
+    for one, other in zip(found, expected, strict=True):
+        assert one.scores[0].value == pytest.approx(other.scores[0].value, abs=0.1)  # with other negatives
+    for wrong in ([], ["ab"], [(1, 2, 3)]):
+        with pytest.raises(w2v.W2VError, match="a list of edges has pairs of nodes"):
+            link_prediction(edges=wrong, trained_on=graph)

@@ -10,6 +10,7 @@ import pytest
 import w2v
 from tests.helpers import run, run_json
 from w2v.evaluation.next_items import BASELINES, next_items
+from w2v.evaluation.scores import Evaluation, EvaluationResult, Score
 from w2v.vectors.keyed import KeyedVectors
 
 TRAINED_ON = [["a", "b", "c"], ["a", "b", "d"], ["e", "f"], ["f", "e", "a"], ["b", "c"], ["e", "d"]]
@@ -88,7 +89,7 @@ def test_command_reads_tables_and_names_the_baselines(tmp_path: Path) -> None:
     columns = ["--item", "product", "--session", "visit"]
     files = ["--sessions", tmp_path / "later.csv", "--trained-on", tmp_path / "earlier.csv", "--topn", "2"]
     printed = run_json("evaluate", tmp_path / "items.txt", *files, *columns)
-    assert printed["models"] == [str(tmp_path / "items.txt"), *BASELINES]
+    assert (printed["models"], printed["baselines"]) == ([str(tmp_path / "items.txt")], [*BASELINES])
     results = next_items(vectors(), sessions=SESSIONS, trained_on=TRAINED_ON, topn=2)
     found = [[score["value"] for score in result["scores"]] for result in printed["results"]]
     assert found == [[pytest.approx(score.value, rel=1e-6) for score in result.scores] for result in results]
@@ -105,3 +106,13 @@ def test_impossible_sessions_and_options_are_refused(tmp_path: Path) -> None:
     (tmp_path / "s.txt").write_text("a b\n")
     same = ["--sessions", tmp_path / "s.txt", "--trained-on", tmp_path / "s.txt"]
     assert "must be different sessions" in run("evaluate", tmp_path / "items.txt", *same, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "conclusion"),
+    [(0.7, 0.01, "b beats m in rate: the simple"), (0.7, 0.5, "do not differ"), (0.4, 0.01, "m beats all simple")],
+)
+def test_the_table_says_how_the_model_compares_with_the_best_baseline(value: float, p: float, conclusion: str) -> None:
+    first, worst = Score(0.5, 0.4, 0.6, 9, 9), Score(0.1, 0, 0.2, 9, 9, -0.4, 0.001)
+    scores = [first, worst, Score(value, 0, 1, 9, 9, value - 0.5, p)]
+    assert conclusion in str(Evaluation([EvaluationResult("s", "rate", scores)], ["m"], ["a", "b"]))

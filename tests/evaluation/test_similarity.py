@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import w2v
 from tests.helpers import SMALL, import_gensim, related_vectors
@@ -160,8 +161,8 @@ def test_words_are_normalised_as_in_training(tmp_path: Path) -> None:
     vectors = KeyedVectors(words, np.eye(4) + 0.1, header=ModelHeader(text=options))
     (tmp_path / "pairs").write_text("Route66\ttwo\t1\nBar\twords\t2\ntwo words\troute00\t3\nBAR\ttwo\t4\n")
     rated = rated_pairs(vectors, tmp_path / "pairs", case_insensitive=False)
-    assert rated.rows.tolist() == [[3, 1], [0, 2]]
-    assert rated.unknown == ["two words", "BAR"]  # several words, and a word that is only known in another case
+    assert rated.rows.tolist() == [[3, 1], [0, 2], [4, 3]]  # row 4 is the text "two words"
+    assert rated.unknown == ["BAR"]  # a word that is only known in another case
 
 
 def test_unknown_words_get_vectors_from_ngrams(tmp_path: Path, sample: Path) -> None:
@@ -195,3 +196,34 @@ def test_pairs_are_scored_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for batch in (1, 4, 9):
         monkeypatch.setattr(similarity_module, "PAIRS_AT_ONCE", batch)
         np.testing.assert_allclose(rated_pairs(vectors, tmp_path / "pairs").cosines, expected, rtol=1e-5)
+
+
+def test_pairs_of_texts_have_the_cosines_of_their_encoded_vectors(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    vectors = w2v.KeyedVectors([f"w{row}" for row in range(30)], random.normal(size=(30, 5)), np.arange(60, 30, -1))
+    texts = [" ".join(f"w{row}" for row in random.integers(0, 32, 6)) for _ in range(20)]
+    pairs = [*zip(texts[:10], texts[10:], range(10), strict=True), ("w1", "w2 w3", 11), ("w1", "x y", 12)]
+    (tmp_path / "sts.tsv").write_text("".join(f"{one}\t{two}\t{score}\n" for one, two, score in pairs))
+    encoded = [w2v.encode(vectors, [str(pair[side]) for pair in pairs[:11]]) for side in (0, 1)]
+    encoded[0][10] = vectors["w1"]  # a single word has its own vector
+    first, second = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in encoded)
+    found = w2v.word_pairs(vectors, tmp_path / "sts.tsv")
+    expected = stats.spearmanr((first * second).sum(axis=1), [pair[2] for pair in pairs[:11]]).statistic
+    assert found.spearman == pytest.approx(expected)
+    assert (found.found, found.known, found.pairs) == (11, 0, 12)
+    assert found.unknown == ["x y"]
+
+
+def test_unknown_pairs_can_count_as_unrelated(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    vectors = w2v.KeyedVectors([f"w{row}" for row in range(30)], random.normal(size=(30, 5)))
+    rows = random.integers(0, 40, (50, 2)).tolist()
+    (tmp_path / "p.txt").write_text("".join(f"w{one} w{two} {score}\n" for score, (one, two) in enumerate(rows)))
+    found = {
+        one.measure: one.scores[0] for one in w2v.evaluate(vectors, pairs=tmp_path / "p.txt") if one.name == "p.txt"
+    }
+    is_known = [max(row) < 30 for row in rows]
+    cosines = [vectors.similarity(f"w{one}", f"w{two}") if max(one, two) < 30 else 0 for one, two in rows]
+    score = found["spearman, unknown pairs as 0"]
+    assert score.value == pytest.approx(stats.spearmanr(cosines, range(50)).statistic)
+    assert (found["spearman"].items, score.items, score.total) == (sum(is_known), 50, 50)

@@ -216,7 +216,7 @@ def test_commands_use_classifiers_of_fasttext(tmp_path: Path) -> None:
     printed = [line.split("\t") for line in run("predict", path, texts).stdout.splitlines()]
     assert [label for label, _ in printed] == [[*LABELS][best] for best in expected.argmax(axis=1)]
     assert [float(probability) for _, probability in printed] == pytest.approx(expected.max(axis=1), abs=2e-6)
-    scores = run_json("evaluate", path, "--labelled", texts)["results"][0]
+    scores = run_json("evaluate", path, "--labelled", texts)["classifiers"][0]
     assert (scores["texts"], scores["accuracy"]) == (2, (expected.argmax(axis=1) == [0, 2]).mean())
     shown = run_json("info", path)
     assert (shown["classifier"]["labels"], shown["settings"]["loss"]) == (3, "softmax")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import zip_longest
@@ -16,16 +15,16 @@ import msgspec
 import numpy as np
 
 from w2v.cli.console import say
-from w2v.display import format_value
+from w2v.display import format_value, text_table
 from w2v.errors import malformed_lines, pluralise, printable
 from w2v.evaluation.labels import wilson_interval
+from w2v.evaluation.scores import GAPS, OTHER_TEST_SETS, Evaluation
 
 if TYPE_CHECKING:
     from w2v.evaluation.analogies import AnalogyResult
     from w2v.evaluation.change import Change, WordChange
     from w2v.evaluation.compare import Comparison
-    from w2v.evaluation.evaluate import EvaluationResult, Score
-    from w2v.evaluation.labels import LabelScores, PairedTest
+    from w2v.evaluation.labels import LabelScores
     from w2v.evaluation.similarity import PairsResult
     from w2v.losses.code_lengths import CodeLengths
     from w2v.training.classifier import Explanation
@@ -37,15 +36,6 @@ if TYPE_CHECKING:
     from w2v.vectors.align import Fit
     from w2v.vectors.query import Method
 
-# Printed where a model has no word of a test set.
-SIGNIFICANT = 0.05  # p-value below which two scores differ
-OTHER_TEST_SETS = (
-    "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out FILE "
-    "needs only a text"
-)
-GAPS = (
-    "how often the words around a gap in the text are nearer to the word in the gap than to another word; chance is 0.5"
-)
 # The result of a command: a dictionary or dataclass, or a pair of it and a function that prints it as text.
 Result = Any
 SHOWN_LABELS, SHOWN_CONFUSIONS, SHOWN_PARTS = 20, 10, 10  # rows of the tables about labels
@@ -84,21 +74,8 @@ def print_line(text: str) -> None:
 
 def print_table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> None:
     """Print rows in aligned columns. With a header, all columns except the first are right-aligned."""
-    from rich.console import Console
-    from rich.table import Table
-
-    grid = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
-    for index in range(max(map(len, rows), default=0)):
-        title = printable(header[index]) if header else ""
-        grid.add_column(title, justify="right" if header and index else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*(printable(str(cell)) for cell in row))
-    width = None if sys.stdout.isatty() else 1 << 16  # fold lines only for a terminal
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
-    with console.capture() as capture:
-        console.print(grid)
-    for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+    if text := text_table(rows, header):
+        click.echo(text)
 
 
 def print_training(metrics: Mapping[str, Any]) -> None:
@@ -150,44 +127,17 @@ def label_values(scores: LabelScores) -> dict[str, Any]:
     return {each.name: getattr(scores, each.name) for each in fields(scores) if each.name != "correct"}
 
 
-def print_label_scores(
-    names: Sequence[str], results: Sequence[LabelScores], comparisons: Sequence[tuple[str, PairedTest]]
-) -> None:
-    """Print the scores of classifiers: in total, of each label, and the labels that they confuse.
-
-    Args:
-        names: The names of the classifiers.
-        results: Their scores.
-        comparisons: The comparison of each other classifier with the first one, and its name.
-    """
-    totals: list[tuple[object, ...]] = [
-        ("accuracy", *(f"{one.accuracy:.1%} [{one.interval[0]:.1%}, {one.interval[1]:.1%}]" for one in results))
-    ]
-    totals += [
-        (name.replace("_", " ").replace("f1", "F1"), *(percent(getattr(one, name)) for one in results))
-        for name in ("precision", "recall", "f1", "macro_f1")
-    ]
-    totals += [
-        (name.replace("_", " "), *("-" if (value := getattr(one, name)) is None else f"{value:.4f}" for one in results))
-        for name in ("log_loss", "calibration_error")
-    ]
-    totals.append(("texts", *(f"{one.texts:,}" for one in results)))
-    totals.append(("without known words", *(f"{one.without_words:,}" for one in results)))
-    print_table(totals, ("", *names))
-    for name, one in zip(names, results, strict=True):
-        if len(names) > 1:
-            print_line(f"labels of {name}:")
+def print_label_scores(evaluation: Evaluation, results: Sequence[LabelScores]) -> None:
+    """Print the scores of classifiers: in total, of each label, and the labels that they confuse."""
+    click.echo(str(evaluation))
+    for name, one in zip(evaluation.models, results, strict=True):
         if one.unknown_labels:
             print_line(f"{name} lacks {pluralise(one.unknown_labels, 'label')} of the texts, which it cannot predict")
+        if one.without_words:
+            print_line(f"{name} knows no word of {pluralise(one.without_words, 'text')}")
+        if len(results) > 1:
+            print_line(f"labels of {name}:")
         _print_labels(one)
-    for name, test in comparisons:
-        low, high = test.interval
-        print_line(
-            f"{names[0]} against {name}: {100 * test.difference:+.2f} points of accuracy [{100 * low:+.2f}, "
-            f"{100 * high:+.2f}]; {test.only_first:,} texts right only in the first, {test.only_second:,} only in the "
-            f"second; p = {test.p_value:.3g} (McNemar's exact test)"
-        )
-    print_line("95 % intervals in brackets")
 
 
 def _print_labels(scores: LabelScores) -> None:
@@ -273,69 +223,13 @@ def print_word_pairs(result: PairsResult, verbose: bool) -> None:
     _print_malformed(result.malformed, result.first_malformed)
 
 
-def print_evaluation(names: Sequence[str], results: Sequence[EvaluationResult]) -> None:
-    """Print a column for each model: by measure, the score with its interval, the difference, and the items scored."""
-    rows: list[tuple[str, ...]] = []
-    for one in results:
-        rows.append((one.name, one.measure, *(map(_score, one.scores))))
-        if any(score.p is not None for score in one.scores):
-            rows.append(("", "difference to the first", *map(_difference, one.scores)))
-        rows.append(("", "scored", *(f"{score.items:,} of {score.total:,}" for score in one.scores)))
-    print_table(rows, ("set", "measure", *names))
-    for number, name in enumerate(names):
-        lacking = [(one.measure, one.name) for one in results if not one.scores[number].items]
-        if sets := [name for measure, name in lacking if measure in ("accuracy", "spearman")]:
-            print_line(f"every item of {' and '.join(sets)} has a word that {name} lacks: {OTHER_TEST_SETS}")
-        if any(measure == "rare neighbours" for measure, _ in lacking):
-            print_line(f"{name} has no counts of its words, or no rare words, so rare neighbours cannot be counted")
-    if any(one.measure == "gaps" for one in results):
-        print_line(f"gaps: {GAPS}")
-    print_line(
-        "95 % intervals (bootstrap) in brackets; p: McNemar's test for items right or wrong, otherwise bootstrap"
-    )
-    if len(names) > 1:
-        print_line("differences are over the items that both models score")
-
-
-def print_conclusion(names: Sequence[str], result: EvaluationResult, models: int) -> None:
-    """Say how the first of the models compares with the simple methods, whose scores follow those of the models."""
-    methods = [*zip(names, result.scores, strict=True)][models:]
-    if not methods:
-        print_line("without --trained-on, no simple methods are scored, and such scores alone say little")
-        return
-    name, best = max(methods, key=lambda method: method[1].value or 0.0)
-    differs = best.p is not None and best.p < SIGNIFICANT
-    if not differs:
-        print_line(f"{names[0]} and {name} do not differ significantly in {result.measure}")
-    elif best.difference and best.difference > 0:
-        print_line(f"{name} beats {names[0]} in {result.measure}: the simple method is the better choice here")
-    else:
-        print_line(f"{names[0]} beats all simple methods in {result.measure}")
-
-
-def _score(score: Score) -> str:
-    interval = "" if score.low is None else f" [{score.low:.3f}, {score.high:.3f}]"
-    return "-" if score.value is None else f"{score.value:.3f}{interval}"
-
-
-def _difference(score: Score) -> str:
-    if score.difference is None or score.p is None:
-        return ""
-    return f"{score.difference:+.3f} (p {'< 0.001' if score.p < 0.001 else f'{score.p:.3f}'})"
-
-
 def print_comparison(names: Sequence[str], result: Comparison) -> None:
     """Print the numbers of words, the overlap by frequency, and the scores."""
     only = f"{result.only_first:,} only in {names[0]}, {result.only_second:,} only in {names[1]}"
     print_line(f"{pluralise(result.shared, 'word')} in both models, {only}")
     rows = [(f"{band.first:,}-{band.last:,}", f"{band.words:,}", percent(band.overlap)) for band in result.bands]
     print_table(rows, ("frequency rank", "words compared", "same among the 10 nearest"))
-    scored = [one for one in result.results if all(score.value is not None for score in one.scores)]
-    left_out = [f"{one.name}, {one.measure}" for one in result.results if one not in scored]
-    if scored:
-        print_evaluation(names, scored)
-    if left_out:
-        print_line(f"not compared, because a model lacks the words: {'; '.join(left_out)}")
+    click.echo(str(Evaluation(result.results, names)))
 
 
 def print_conversion(values: Mapping[str, Any], names: Sequence[str] = (), compared: Comparison | None = None) -> None:

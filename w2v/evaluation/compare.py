@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError, pluralise
-from w2v.evaluation.evaluate import NEIGHBOURS, EvaluationResult, evaluate
+from w2v.evaluation.evaluate import NEIGHBOURS, evaluate
+from w2v.evaluation.scores import Evaluation
 from w2v.options import check_numbers
 from w2v.progress import Meter, Report
 from w2v.vectors.cosines import unit
@@ -51,7 +52,7 @@ class Comparison(Result):
     only_first: int
     only_second: int
     bands: list[Band]
-    results: list[EvaluationResult]
+    results: Evaluation
 
     @property
     def second_scores(self) -> dict[str, float | None]:

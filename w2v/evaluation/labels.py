@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from w2v.display import Result
 from w2v.errors import W2VError
+from w2v.evaluation.scores import Evaluation, EvaluationResult, ItemScores, Score
 
 CALIBRATION_BINS = 15  # of equal width, as in Guo et al. 2017
 MAX_CONFUSED_LABELS = 1000  # a confusion matrix of more labels is not stored
@@ -108,25 +109,6 @@ class LabelScores(Result):
     labels: list[LabelScore]
     confusion: NDArray[np.int64] | None = field(repr=False)
     correct: NDArray[np.bool_] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class PairedTest(Result):
-    """A comparison of two classifiers on the same texts.
-
-    Attributes:
-        only_first, only_second: Number of texts that only this classifier labels correctly.
-        difference: The accuracy of the first minus the accuracy of the second.
-        interval: The confidence interval of `difference`, 95%.
-        p_value: The probability of a difference as large as this if both were equally good: McNemar's exact test,
-            two-sided.
-    """
-
-    only_first: int
-    only_second: int
-    difference: float
-    interval: tuple[float, float]
-    p_value: float
 
 
 def score_labels(
@@ -277,32 +259,25 @@ def shorten(rows: list[Any], width: int, sizes: NDArray[np.int64]) -> list[Any]:
     return rows
 
 
-def compare_labels(first: LabelScores, second: LabelScores) -> PairedTest:
-    """Compare the accuracy of two classifiers on the same texts.
+def evaluate_labels(models: Sequence[str], results: Sequence[LabelScores]) -> Evaluation:
+    """Return the scores of classifiers, by their names, as a table. Their accuracies are compared with the first.
 
     Raises:
         W2VError: The numbers of texts differ.
     """
-    texts = first.texts
-    if second.texts != texts:
-        raise W2VError(f"the classifiers were scored on {texts:,} and {second.texts:,} texts: score both on the same")
-    only_first = int((first.correct & ~second.correct).sum())
-    only_second = int((second.correct & ~first.correct).sum())
-    difference = (only_first - only_second) / texts
-    error = Z_95 * np.sqrt(max(0.0, (only_first + only_second) / texts - difference**2) / texts)
-    interval = float(difference - error), float(difference + error)
-    return PairedTest(only_first, only_second, difference, interval, mcnemar(first.correct, second.correct))
-
-
-def mcnemar(first: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
-    """Return the exact p-value of McNemar's test (1947) for right or wrong answers of two models, bool (n,).
-
-    Null hypothesis: of the items that only one of the models gets right, each model gets half.
-    """
-    from scipy.stats import binomtest  # slow to import
-
-    lost, won = int(np.count_nonzero(first & ~other)), int(np.count_nonzero(other & ~first))
-    return float(binomtest(lost, lost + won).pvalue) if lost + won else 1.0
+    texts = results[0].texts
+    if others := [one.texts for one in results if one.texts != texts]:
+        raise W2VError(f"the classifiers were scored on {texts:,} and {others[0]:,} texts: score both on the same")
+    evaluation = Evaluation(models=models)
+    items = [ItemScores(np.arange(texts), one.correct.astype(float), texts) for one in results]
+    evaluation.add("texts", "accuracy", items, chance=max(label.texts for label in results[0].labels) / texts)
+    accuracies = evaluation[0].scores
+    for number, one in enumerate(results):
+        accuracies[number] = replace(accuracies[number], low=one.interval[0], high=one.interval[1])
+    for name in ("precision", "recall", "f1", "macro_f1", "log_loss", "calibration_error"):
+        scores = [Score(getattr(one, name), None, None, texts, texts) for one in results]
+        evaluation.append(EvaluationResult("texts", name.replace("_", " ").replace("f1", "F1"), scores))
+    return evaluation
 
 
 def wilson_interval(hits: int, trials: int) -> tuple[float, float]:

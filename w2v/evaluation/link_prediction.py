@@ -10,20 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from w2v.display import ResultList
 from w2v.errors import W2VError
-from w2v.evaluation.evaluate import EvaluationResult, ItemScores, means, score_models
+from w2v.evaluation.scores import Evaluation, ItemScores, name_models
 from w2v.graph.graph import Graph
 from w2v.graph.readers import GraphOptions
 from w2v.graph.source import GraphSource
 from w2v.options import check_numbers, options_of, refuse_unknown
 from w2v.progress import Report
 from w2v.system.threads import processors
+from w2v.text._text import FIRST_TYPE
+from w2v.text.words import Words
 from w2v.vectors.cosines import unit
 from w2v.vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 NEGATIVES = 10  # pairs without an edge for each held-out edge
 MAX_EDGES = 20_000  # a random sample of more edges is scored
+CHANCE_PRECISION = sum(1 / rank for rank in range(1, NEGATIVES + 2)) / (
+    NEGATIVES + 1
+)  # if all ranks are equally likely
 REDRAWS = 30  # of a drawn node that has an edge to the first node; then the negative stays, and counts as one
 SEED = 1
 BASELINES = ("preferential attachment", "common neighbours", "Adamic-Adar")
@@ -38,7 +42,7 @@ def link_prediction(
     seed: int = SEED,
     progress: Report | None = None,
     **reading: Any,
-) -> list[EvaluationResult]:
+) -> Evaluation:
     """Score how well the cosines of nodes, or simple measures, tell held-out edges from pairs without an edge.
 
     Each edge u–v is compared with 10 pairs u–w. w is drawn with a probability proportional to its degree, like the ends
@@ -50,8 +54,8 @@ def link_prediction(
 
     Args:
         models: Vectors of nodes, or models that have them. The first is compared with the others.
-        edges: The held-out edges: a graph, or the path of one; see `w2v walks --hold-out`. Only edges between nodes
-            that all models know are scored.
+        edges: The held-out edges: a list of pairs of nodes, a graph, or the path of one; see `w2v walks --hold-out`.
+            Only edges between nodes that all models know are scored.
         trained_on: The graph that the models were trained on, with or without the held-out edges. From it, three simple
             measures are computed without these edges, whose scores follow those of the models, in the order of
             BASELINES: the product of the degrees, the number of common neighbours, and their sum with the weights
@@ -68,6 +72,8 @@ def link_prediction(
     check_numbers(seed=seed)
     refuse_unknown(reading, options_of(GraphOptions), {})
     options, more = GraphOptions(**reading), dict[str, Any](workers=processors(), progress=progress)
+    if isinstance(edges, list):
+        edges = _graph_of(edges)
     # In files and graphs of held-out edges, the names of two kinds of nodes have their prefixes already.
     held_out = GraphSource(edges).read(replace(options, bipartite=False), **more)
     graph = held_out if trained_on is None else GraphSource(trained_on).read(options, **more)
@@ -89,12 +95,25 @@ def link_prediction(
         kinds = np.unique([name.partition(":")[0] for name in graph.names], return_inverse=True)[1]
     negatives = _negatives(pairs, table, kinds)
     values = [_compare(score, pairs, negatives) for score in scorers]
-    items, strata = np.arange(len(pairs)), np.zeros(len(pairs), int)
-    results: list[EvaluationResult] = ResultList()
-    for number, measure in enumerate(("AUC", "average precision")):
-        scores = [ItemScores(items, each[number], held_out.edges, strata=strata) for each in values]
-        results.append(EvaluationResult("held-out edges", measure, score_models(scores, means, seed)))
+    items = np.arange(len(pairs))
+    results = Evaluation(models=name_models(models), baselines=BASELINES if trained_on is not None else ())
+    for number, (measure, chance) in enumerate({"AUC": 0.5, "average precision": CHANCE_PRECISION}.items()):
+        scores = [ItemScores(items, each[number], held_out.edges) for each in values]
+        results.add("held-out edges", measure, scores, seed=seed, chance=chance)
     return results
+
+
+def _graph_of(edges: list[Any]) -> Graph:
+    """Return the graph of a list of pairs of nodes.
+
+    Raises:
+        W2VError: It has other items, or none.
+    """
+    if not edges or any(isinstance(edge, str) or len(edge) != 2 for edge in edges):
+        raise W2VError("edges: a list of edges has pairs of nodes, such as [('a', 'b'), ('b', 'c')]")
+    names, ids = np.unique([str(node) for edge in edges for node in edge], return_inverse=True)
+    numbers = np.array(ids, np.uint32) + np.uint32(FIRST_TYPE)
+    return Graph.from_blocks([(numbers, None)], Words.of(names.tolist()), directed=False, key_type="str")
 
 
 def _pairs(held_out: Graph, graph: Graph) -> NDArray[np.int64]:

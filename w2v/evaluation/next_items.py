@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from w2v.display import ResultList
 from w2v.errors import W2VError
-from w2v.evaluation.evaluate import EvaluationResult, ItemScores, means, score_models
+from w2v.evaluation.scores import Evaluation, ItemScores, name_models
 from w2v.options import check_numbers, options_of, refuse_unknown
 from w2v.progress import Meter, Report
 from w2v.system.threads import processors
@@ -53,7 +52,7 @@ def next_items(
     seed: int = SEED,
     progress: Report | None = None,
     **reading: Any,
-) -> list[EvaluationResult]:
+) -> Evaluation:
     """Score how well models recommend the last item of a session from the items before it, as `recommend` does.
 
     Items of the session are not recommended, so sessions in which the last item has occurred before are left out. An
@@ -97,16 +96,16 @@ def next_items(
         for recommender in recommenders:
             ranks.append(_ranks(recommender, store.remap(recommender.words)[ids], starts, ends))
             meter(len(ranks), len(recommenders))
-    total, items, strata = int(store.sentences), np.arange(len(ends)), np.zeros(len(ends), int)
+    total, items = int(store.sentences), np.arange(len(ends))
     measures: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
         f"hit rate at {topn}": lambda rank: rank <= topn,
         f"NDCG at {topn}": lambda rank: (rank <= topn) / np.log2(rank + 1),
         f"reciprocal rank at {topn}": lambda rank: (rank <= topn) / rank,
     }
-    results: list[EvaluationResult] = ResultList()
+    results = Evaluation(models=name_models(models), baselines=BASELINES if trained_on is not None else ())
     for name, measure in measures.items():
-        values = [ItemScores(items, measure(each).astype(float), total, strata=strata) for each in ranks]
-        results.append(EvaluationResult("next item", name, score_models(values, means, seed)))
+        values = [ItemScores(items, measure(each).astype(float), total) for each in ranks]
+        results.add("next item", name, values, seed=seed)
     return results
 
 

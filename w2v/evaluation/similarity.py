@@ -34,7 +34,7 @@ class PairsResult(Result):
             if all cosines or all scores are equal.
         found: Number of pairs with a vector for both words.
         known: Number of pairs with both words in the vocabulary. It is less than `found` if a model has vectors for
-            unknown words.
+            unknown words, or if the file has texts of several words.
         known_spearman: The correlation of these pairs, which can be compared with other models' correlations.
         pairs: Number of all pairs.
         malformed: Number of lines that are not a pair with a score.
@@ -86,9 +86,10 @@ def word_pairs(
 
     Args:
         vectors: Vectors, or a model that has them.
-        pairs: A file with two words and a score per line, separated by tabs, commas, semicolons or white space; by
-            default the bundled one. The score is the first number after the words, in the same column in all lines; it
-            may have a decimal comma. Other columns and a header line are ignored. "#" begins a comment line.
+        pairs: A file with two words, or two texts, and a score per line, separated by tabs, commas, semicolons or white
+            space; by default the bundled one. The score is the first number after the words, in the same column in all
+            lines; it may have a decimal comma. Other columns and a header line are ignored. "#" begins a comment line.
+            A text has several words, and the vector that w2v.encode gives it.
         case_insensitive: Treat words that differ only in case as one word, with the vector of the first of them.
 
     Raises:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from w2v.detect import read_lines
 from w2v.system.files import PathLike
+from w2v.vectors.encode import encode
 from w2v.vectors.keyed import KeyedVectors
 from w2v.vectors.neighbours import complete_vectors
 
@@ -43,7 +44,7 @@ class WordIndex:
         self._vectors, self._fold = vectors, str.casefold if case_insensitive else str
         words = map(self._fold, vectors.first_words(restrict_vocab))
         self._first, self.first_variant, self.next_variant = index_words(words)
-        self._ngram_vectors: list[NDArray[np.float32]] = []  # of the composed words
+        self._composed: list[NDArray[np.float32] | str] = []  # the vectors of unknown words, and texts to encode
 
     def row(self, word: str) -> int:
         """Return the row of a word, or of the word normalised as in training; -1 if both are unknown."""
@@ -53,24 +54,33 @@ class WordIndex:
         return row
 
     def row_or_composed(self, word: str) -> int:
-        """Return the row of a word. For an unknown word with n-grams, return V + k: see `composed_vectors`.
+        """Return the row of a word. For a text, or an unknown word with n-grams, return V + k: see `composed_vectors`.
 
-        Return -1 for a word without a row or vector.
+        A text has several words, at least one of them known. Return -1 for a word without a row or vector.
         """
         row = self.row(word)
-        if row < 0 and self._vectors.ngrams:
-            words = self._vectors.words_in(word)
-            vector = self._vectors.ngrams.vector(words[0] if len(words) == 1 else word)
-            if vector is not None:
-                self._ngram_vectors.append(vector)
-                return len(self._vectors) + len(self._ngram_vectors) - 1
-        return row
+        if row >= 0:
+            return row
+        words, ngrams, vector = self._vectors.words_in(word), self._vectors.ngrams, None
+        if len(words) > 1 and any(each in self._vectors for each in words):
+            self._composed.append(word)
+        elif ngrams and (vector := ngrams.vector(words[0] if len(words) == 1 else word)) is not None:
+            self._composed.append(vector)
+        else:
+            return -1
+        return len(self._vectors) + len(self._composed) - 1
 
     def composed_vectors(self) -> NDArray[np.float32]:
-        """Return the vectors of the unknown words so far, (K, D): row k is the vector of `row_or_composed` V + k."""
-        if not self._ngram_vectors:
-            return np.empty((0, self._vectors.vector_size), np.float32)
-        return complete_vectors(np.stack(self._ngram_vectors), self._vectors.vectors)
+        """Return the vectors of the texts and unknown words so far, (K, D): row k has the number V + k.
+
+        Texts are encoded as w2v.encode does, with the weights "sif" if the words have counts, otherwise "mean".
+        """
+        texts = [each for each in self._composed if isinstance(each, str)]
+        encoded = iter(encode(self._vectors, texts, "mean" if self._vectors.counts is None else "sif"))
+        unknown = [each for each in self._composed if not isinstance(each, str)]
+        completed = iter(complete_vectors(np.stack(unknown), self._vectors.vectors) if unknown else ())
+        vectors = [next(encoded if isinstance(each, str) else completed) for each in self._composed]
+        return np.stack(vectors) if vectors else np.empty((0, self._vectors.vector_size), np.float32)
 
 
 def numbered_lines(path: PathLike | None, kind: str) -> Iterator[tuple[int, bytes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,6 @@ from w2v.cli.printing import (
     Result,
     label_values,
     print_comparison,
-    print_conclusion,
-    print_evaluation,
     print_label_scores,
     print_losses,
     print_perplexity,
@@ -25,13 +23,12 @@ from w2v.cli.printing import (
 )
 from w2v.errors import SettingsError
 from w2v.evaluation.compare import compare as compare_models
-from w2v.evaluation.evaluate import EvaluationResult
 from w2v.evaluation.evaluate import evaluate as evaluate_models
-from w2v.evaluation.labels import compare_labels
-from w2v.evaluation.link_prediction import BASELINES as LINK_BASELINES
+from w2v.evaluation.labels import evaluate_labels
 from w2v.evaluation.link_prediction import link_prediction
-from w2v.evaluation.next_items import BASELINES as NEXT_ITEM_BASELINES
 from w2v.evaluation.next_items import next_items
+from w2v.evaluation.probe import probe
+from w2v.evaluation.scores import Evaluation
 from w2v.graph.readers import GraphOptions
 from w2v.losses.registry import Settings
 from w2v.options import options_of
@@ -39,17 +36,30 @@ from w2v.progress import Report
 from w2v.system.files import Errors
 from w2v.text.corpus import Corpus
 from w2v.text.idstore import ReadingOptions
+from w2v.text.labels import LabelOptions
 from w2v.training.classifier import Classifier
+from w2v.training.classifier import load as load_any
 from w2v.training.compare_losses import WORD_LOSSES
 from w2v.training.compare_losses import compare_losses as train_and_compare
 from w2v.training.effective_rank import effective_rank
-from w2v.training.labelled import score_file
+from w2v.training.labelled import read_labelled, score_file
 from w2v.training.model import Model, View
 from w2v.training.perplexity import perplexity as measure_perplexity
 from w2v.vectors.keyed import load
 
 # The options of `evaluate` for other measures than --sessions and --edges.
-OTHER_MEASURES = "questions", "pairs", "held_out", "labelled", "labels", "k", "threshold", "restrict_vocab", "method"
+OTHER_MEASURES = (
+    "questions",
+    "pairs",
+    "test",
+    "held_out",
+    "labelled",
+    "labels",
+    "k",
+    "threshold",
+    "restrict_vocab",
+    "method",
+)
 NOT_COMPARED = ("loss", "objective", "kernel", "stop_early", "smoothing", options.ONLY_TRAIN)  # by compare-losses
 VIEW = click.option(
     "--view", type=click.Choice(["words", "subwords"]), help="The view to measure, if MODEL has two.  [default: words]"
@@ -74,6 +84,9 @@ def _load_view(path: Path, view: str | None) -> View:
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=FILE)
 @options.file_option("--questions", multiple=True, help="Also answer these analogy questions. May be repeated.")
 @options.file_option("--pairs", multiple=True, help="Also use these scored word pairs. May be repeated.")
+@options.file_option(
+    "--test", multiple=True, help="Also use this test set of words, a file or a folder. May be repeated."
+)
 @options.file_option("--held-out", help="Also use this text, which no model was trained on.")
 @options.LABELLED
 @options.number_option("-k", default=1, help="With --labelled: predict up to N labels of each text.")
@@ -123,10 +136,19 @@ def evaluate(
     last 500,000 words of a long text are used. The text is read with the options of the first model's training, unless
     you give others.
 
+    --test takes test sets of words, which are recognised by their content. For a word and its category in each line,
+    the score is the purity of clusters of words. For a group of words, an empty line, and outliers, it is the share of
+    outliers that are the least similar of the group, and their mean place. A folder of files with a word, a tab and its
+    answers, divided by /, in each line (BATS) has analogies, answered by 3CosAdd, 3CosAvg and LRCos. For a JSON object
+    of four lists of words, two of targets and two of attributes (WEAT), the scores are the effect size and its p-value.
+
     With --labelled, the MODELs are classifiers, and the scores are the accuracy of the best label, precision, recall
     and F1 of all predicted labels and of each label (macro F1 is the mean of the labels), how far probabilities are
     from the share of right predictions (calibration error), and the labels that are confused most often. Intervals of
-    the accuracy are 95 % intervals (Wilson), and other models are compared with the first by McNemar's test.
+    the accuracy are 95 % intervals (Wilson), and other models are compared with the first by McNemar's test. If the
+    MODELs have vectors of words or nodes, a logistic regression learns the labels from the mean vectors of the texts,
+    or from the nodes, and predicts them in 5-fold cross-validation. The scores are the micro and the macro F1, next to
+    the scores of a guess: the most frequent label.
 
     With --sessions, the MODELs have vectors of items, and the scores say how high the last item of each session is
     ranked among the recommendations for the items before it. With --edges, they have vectors of nodes, and the scores
@@ -150,15 +172,15 @@ def evaluate(
             if trained_on and sessions and trained_on.resolve() == sessions.resolve():
                 raise SettingsError(f"{trained_on}: --sessions and --trained-on must be different sessions")
             of_items = {"sessions": sessions, "topn": topn, "last": last} | of_both | reading
-            return _evaluate_with_baselines(models, next_items, NEXT_ITEM_BASELINES, of_items)
+            return _evaluate_with_baselines(models, next_items, of_items)
         refuse_together("--edges", (*OTHER_MEASURES, "sessions", "topn", "last", *options_of(ReadingOptions)))
         of_both |= {"bipartite": bipartite} if bipartite else {}
-        return _evaluate_with_baselines(models, link_prediction, LINK_BASELINES, {"edges": edges} | of_both)
+        return _evaluate_with_baselines(models, link_prediction, {"edges": edges} | of_both)
     options.refuse_without("--sessions or --edges", ["trained_on"])
     options.refuse_without("--edges", ["bipartite"])
     options.refuse_without("--sessions", ["topn", "last"])
     if labelled:
-        without_effect = ("questions", "pairs", "held_out", "restrict_vocab", "method", "seed")
+        without_effect = ("questions", "pairs", "test", "held_out", "restrict_vocab", "method", "seed")
         used = ("column", "header", "encoding", "errors")
         refuse_together(
             "--labelled", (*without_effect, *(name for name in options_of(ReadingOptions) if name not in used))
@@ -176,36 +198,41 @@ def evaluate(
     for model, loaded in zip(models, vectors, strict=True):
         if loaded.header.labels:
             say(f"{model} is a classifier: these are scores of its word vectors, and --labelled FILE scores its labels")
-    results = evaluate_models(*vectors, **arguments, progress=progress)
-    names = list(map(str, models))
-    return {"models": names, "results": [asdict(one) for one in results]}, lambda _: print_evaluation(names, results)
+    return _show(models, evaluate_models(*vectors, **arguments, progress=progress))
+
+
+def _show(models: tuple[Path, ...], evaluation: Evaluation) -> Result:
+    """Return the scores of these files and the function that prints them."""
+    evaluation.models = [*map(str, models)]
+    return evaluation.to_dict(), lambda _: click.echo(str(evaluation))
 
 
 def _evaluate_with_baselines(
-    models: tuple[Path, ...],
-    score: Callable[..., list[EvaluationResult]],
-    baselines: Sequence[str],
-    given: dict[str, Any],
+    models: tuple[Path, ...], score: Callable[..., Evaluation], given: dict[str, Any]
 ) -> Result:
     """Score models of items or nodes, and simple methods next to them."""
-    results = score(*(load(model, progress=given["progress"]) for model in models), **given)
-    names = [*map(str, models), *(baselines if given["trained_on"] else ())]
-
-    def print_text(_: object) -> None:
-        print_evaluation(names, results)
-        print_conclusion(names, results[0], len(models))
-
-    return {"models": names, "results": [asdict(one) for one in results]}, print_text
+    if not given["trained_on"]:
+        say("without --trained-on, no simple methods are scored, and such scores alone say little")
+    return _show(models, score(*(load(model, progress=given["progress"]) for model in models), **given))
 
 
 def _evaluate_labels(models: tuple[Path, ...], texts: Corpus, given: dict[str, Any], progress: Report) -> Result:
-    """Score classifiers on the same texts, and compare the others with the first."""
-    names = list(map(str, models))
-    results = [score_file(Classifier.load(model), texts, **given, progress=progress) for model in models]
-    comparisons = [(name, compare_labels(results[0], one)) for name, one in zip(names[1:], results[1:], strict=True)]
-    values = {"models": names, "results": [*map(label_values, results)]}
-    values |= {"comparisons": [{"model": name, **asdict(test)} for name, test in comparisons]}
-    return values, lambda _: print_label_scores(names, results, comparisons)
+    """Score classifiers, or a probe of word vectors, on the same texts, and compare the others with the first."""
+    loaded: list[Any] = [load_any(model, progress=progress) for model in models]
+    are_classifiers = [isinstance(each, Classifier) for each in loaded]
+    if not any(are_classifiers):
+        refuse_together("--labelled and word vectors", ("k", "threshold"))
+        reading = {name: value for name, value in given.items() if name not in ("labels", "k", "threshold")}
+        found = read_labelled(
+            texts, LabelOptions(labels=given["labels"]), ReadingOptions(header=texts.header, **reading)
+        )
+        return _show(models, probe(*loaded, texts=found[0], labels=found[1]))
+    if not all(are_classifiers):
+        raise SettingsError(f"{models[are_classifiers.index(False)]} is not a classifier: evaluate it alone")
+    results = [score_file(each, texts, **given, progress=progress) for each in loaded]
+    evaluation = evaluate_labels([*map(str, models)], results)
+    values = evaluation.to_dict() | {"classifiers": [*map(label_values, results)]}
+    return values, lambda _: print_label_scores(evaluation, results)
 
 
 @click.command(cls=options.ResultCommand)

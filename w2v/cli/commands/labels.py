@@ -19,7 +19,7 @@ from w2v.cli.info import classifier_facts
 from w2v.cli.options import FILE, option_for
 from w2v.cli.printing import Result, label_values, print_classifier, print_explanation, print_label_scores, print_values
 from w2v.errors import SettingsError, printable
-from w2v.evaluation.labels import best_labels
+from w2v.evaluation.labels import best_labels, evaluate_labels
 from w2v.progress import Report
 from w2v.settings import GeneralOptions
 from w2v.training.classifier import Classifier
@@ -94,7 +94,7 @@ def classify(verbose: bool, progress: Report, test: Path | None, **given: Any) -
     def print_text(_: object) -> None:
         (print_values if verbose else print_classifier)(metrics | {"settings": model.settings.in_effect()})
         if scores:
-            print_label_scores([str(output)], [scores], [])
+            print_label_scores(evaluate_labels([str(output)], [scores]), [scores])
 
     return metrics | ({"test": label_values(scores)} if scores else {}), print_text
 
