@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 
 import w2v
 from tests.helpers import run, run_json
@@ -231,13 +230,6 @@ def test_labels_of_frequent_words_come_first_and_the_others_are_counted(capsys: 
     assert labels[0] == "word0"
     assert {*labels} == {*vectors.first_words(len(labels))}
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_label_is_a_darker_version_of_the_colour_of_its_point() -> None:
-    vectors = random_vectors(6)
-    picture = word_map(vectors, {"one": vectors.index_to_key[:3], "two": vectors.index_to_key[3:]})
-    colours = [to_rgb(text.get_color()) for text in picture.axes[0].texts]
-    np.testing.assert_allclose(colours, np.array(3 * [colour_of(0)] + 3 * [colour_of(1)]) * 0.75)
 
 
 @pytest.mark.usefixtures("without_labels")
