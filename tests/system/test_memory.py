@@ -90,8 +90,9 @@ options = {"storage": sys.argv[2]}
 if len(sys.argv) > 3:
     options |= {"checkpoint": sys.argv[3], "checkpoint_every": "1epoch"}
 model = w2v.train(lists, vector_size=400, negative=2, min_count=1, epochs=2, progress=report, **options)
-model.wv
-print(*estimates, memory.peak_resident_bytes())
+view = model.views["words"]
+arrays = model.wv.vectors.nbytes + view.inputs.nbytes + view.outputs.nbytes
+print(*estimates, memory.peak_resident_bytes(), arrays)
 """
 
 
@@ -100,12 +101,14 @@ print(*estimates, memory.peak_resident_bytes())
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("checkpoints", [False, True], ids=["", "with checkpoints"])
 def test_the_memory_estimate_is_close_to_the_peak_of_training(tmp_path: Path, storage: str, checkpoints: bool) -> None:
+    """Before a checkpoint is written, the matrices are copied. How much of this is reused depends on the allocator."""
     found = []
     for words in "4000", "16000":
         command = [sys.executable, "-c", TRAIN, words, storage, *([str(tmp_path / words)] if checkpoints else [])]
         found.append([*map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())])
-    estimate, peak = (large - small for small, large in zip(*found, strict=True))
-    assert 0.6 * estimate < peak < 1.1 * estimate
+    estimate, peak, arrays = (large - small for small, large in zip(*found, strict=True))
+    assert peak < 1.1 * estimate
+    assert (0.55 if checkpoints else 0.9) * estimate < arrays
 
 
 @pytest.mark.parametrize("content", [None, "VmPeak: 5 kB\n"])
