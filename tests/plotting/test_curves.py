@@ -52,16 +52,6 @@ def test_curves_and_ends_of_epochs_are_those_of_the_history() -> None:
     assert {panel.get_xlim() for panel in panels} == {panels[0].get_xlim()}
 
 
-def test_learning_rate_of_a_run_that_stopped_early_has_not_reached_its_end(sample: Path) -> None:
-    text = sample.read_text("utf-8")[:100_000].splitlines()
-    model = w2v.train(text, **SMALL | {"epochs": 30, "stop_early": 1})
-    trained, settings = model.metrics["tokens_trained"] / model.metrics["tokens"], model.settings
-    assert trained < 30
-    alphas = run_picture(model).axes[1].lines[0].get_ydata()
-    expected = settings.start_alpha + (settings.end_alpha - settings.start_alpha) * trained / 30
-    assert alphas[-1] == pytest.approx(expected)
-
-
 def test_picture_shows_each_view(sample: Path) -> None:
     options = SMALL | {"epochs": 2, "views": "words+subwords", "vector_size": 8, "buckets": 2000}
     model = w2v.train(sample.read_text("utf-8")[:100_000].splitlines(), **options)

@@ -115,6 +115,7 @@ def test_few_words_have_a_small_picture_of_one_colour_with_equal_scales() -> Non
         assert axes.get_xticks().size == axes.get_yticks().size == 0
 
 
+@pytest.mark.usefixtures("without_labels")
 def test_number_of_clusters_overrides_sections() -> None:
     vectors = random_vectors(40)
     sections = {f"section {word}": [word] for word in vectors}

@@ -1,6 +1,5 @@
 """Used and available memory, on systems that report it and on others; aligned arrays and mapped files."""
 
-import math
 import os
 import subprocess
 import sys
@@ -67,14 +66,6 @@ def test_available_memory_is_the_smallest_limit(
     assert memory.peak_resident_bytes() == 300 << 10
     assert memory.resident_bytes() == 200 << 10
     assert memory.available() == available << 10
-
-
-@pytest.mark.parametrize(("hard_limit", "expected"), [(-1, math.inf), (100, 100)])
-def test_hard_limit_of_processor_time(hard_limit: int, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource")
-    monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (-1, hard_limit))
-    assert memory.cpu_seconds_limit() == expected
 
 
 TRAIN = """
