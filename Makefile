@@ -27,7 +27,7 @@ endif
 # Keep compiled bytecode even where this variable forbids it: the tests start many programs, and each would compile w2v.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: build demo demo-real lock test test-newest test-slow cluster browser compat docs faults faults-short fuzz sanitize same-bits bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
+.PHONY: build demo demo-real lock test test-newest test-slow cluster browser compat docs faults faults-short fuzz mutants sanitize same-bits bench wheels wheels-test wheels-test-arm64 wheels-test-windows clean
 build: $(VENV)/.built
 
 # If the machine lacks a tool, one line names it.
@@ -158,6 +158,10 @@ faults-short: $(VENV)/.faults
 
 fuzz: $(VENV)/.faults
 	python tests/faults/fuzz.py $(SECONDS)
+
+# Plant 100 small faults in the Python code, one at a time, and count how many the tests find. If stopped, it continues.
+mutants: $(VENV)/.checks
+	python tests/faults/mutants.py
 
 $(VENV)/.faults: $(VENV)/.checks
 	@$(INSTALL) 'w2v[faults]'

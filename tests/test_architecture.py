@@ -66,16 +66,14 @@ COMPILED = [path for path in SOURCES if path.suffix == ".pyx"]
 
 def python_imports(tree: ast.AST) -> Iterator[Import]:
     """Yield the imports, also in functions and for type checkers."""
-    for node in ast.iter_child_nodes(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, ()) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "a relative import"
             yield Import(str(node.module), tuple(alias.name for alias in node.names))
-        elif isinstance(node, ast.Constant) and node.value in MODULES - PACKAGES:
+        elif isinstance(node, ast.Constant) and node.value in MODULES and node.value not in PACKAGES:
             yield Import(str(node.value), ())  # a string argument of import_module
-        else:
-            yield from python_imports(node)
 
 
 def cython_imports(source: str) -> Iterator[Import]:

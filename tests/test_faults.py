@@ -18,7 +18,7 @@ from w2v.formats import registry
 from w2v.losses.registry import LOSSES
 
 pytest.importorskip("resource", reason="Windows lacks fork, SIGKILL and the limits that tests/faults uses")
-from tests.faults import fuzz, injection, run, variants
+from tests.faults import fuzz, injection, mutants, run, variants
 
 TESTS = Path(__file__).parent
 
@@ -217,3 +217,44 @@ def test_functions_with_intended_races_exist() -> None:
 
 def test_tests_for_sanitizers_exist() -> None:
     assert [name for name in variants.TESTS_OF_COMPILED if not (TESTS / name).exists()] == []
+
+
+SOURCE = """
+class A:
+    def b(self, c: int = 1) -> bool:
+        print("é", 2 if TYPE_CHECKING else c)
+        if sys.platform == "win32":
+            return c < 3
+        return not c or c > 4
+"""
+CHANGES = {
+    "A.b constant 1": "    def b(self, c: int = 2) -> bool:",
+    "A.b call 1": "        pass",
+    "A.b comparison 1": "        return not c or (c >= 4)",
+    "A.b constant 2": "        return not c or c > 5",
+}
+
+
+def test_small_faults_change_one_line_that_runs_on_this_machine() -> None:
+    found = {}
+    for fault in mutants.faults(Path("a.py"), SOURCE.encode()):
+        changed = SOURCE.encode()[: fault.start] + fault.text.encode() + SOURCE.encode()[fault.end :]
+        found[fault.name] = [*{*changed.decode().splitlines()} - {*SOURCE.splitlines()}]
+    assert found == {f"a.py {name}": [line] for name, line in CHANGES.items()}
+
+
+@pytest.mark.slow
+def test_a_small_fault_is_found_by_a_test_or_mypy_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutants, "COPY", tmp_path)
+    monkeypatch.setattr(mutants, "OUTPUT", tmp_path / "output.txt")
+    monkeypatch.setattr(mutants, "MYPY", [sys.executable, "-c", "raise SystemExit(1)"])
+    (tmp_path / "w2v").mkdir()
+    (tmp_path / "w2v/__init__.py").touch()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "w2v/a.py").write_text("one = 1\ntwo = 2\n")
+    (tmp_path / "tests/test_a.py").write_text("import w2v.a\ndef test_one():\n    assert w2v.a.one == 1\n")
+    faults = mutants.faults(Path("w2v/a.py"), b"one = 1\ntwo = 2\n")
+    results = [mutants.try_fault(fault) for fault in faults]
+    assert [result["found"] for result in results] == ["tests/test_a.py::test_one", "mypy"]
+    assert [result["change"] for result in results] == ["line 1: 1 → 2", "line 2: 2 → 3"]
+    assert (tmp_path / "w2v/a.py").read_text() == "one = 1\ntwo = 2\n"

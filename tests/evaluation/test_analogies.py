@@ -71,15 +71,6 @@ def test_answers_equal_the_slow_reference(
         assert result.accuracy == (one.correct + two.correct) / result.answered
 
 
-def test_vocabulary_may_be_larger_than_a_batch_of_candidates(tmp_path: Path) -> None:
-    vectors = related_vectors(1500, columns=16, noise=0.2)
-    questions = all_questions(range(12))
-    path = write_questions(tmp_path / "questions", {"all": questions})
-    correct = sum(slow_answer(vectors, question, 3000, "add", fold=True) for question in questions)
-    assert 0 < correct < len(questions)
-    assert analogies(vectors, path).accuracy == correct / len(questions)
-
-
 def test_accuracy_equals_gensim(tmp_path: Path) -> None:
     vectors = related_vectors(60)
     gensim_vectors = GensimVectors(8)

@@ -156,19 +156,9 @@ def test_impossible_options_are_refused(tmp_path: Path) -> None:
     vectors = KeyedVectors(["x", "y"], np.eye(2))
     with pytest.raises(w2v.W2VError, match="no edge between nodes that the model knows"):
         link_prediction(vectors, edges=tmp_path / "graph.tsv")
-    done = run("walks", tmp_path / "graph.tsv", "-o", tmp_path / "w.txt", "--share", "0.2", code=2)
-    assert "--share has no effect without --hold-out" in done.stderr
-    done = run(
-        "walks",
-        tmp_path / "graph.tsv",
-        "-o",
-        tmp_path / "w.txt",
-        "--hold-out",
-        tmp_path / "h",
-        "--share",
-        "0.5",
-        code=1,
-    )
+    walks = ["walks", tmp_path / "graph.tsv", "-o", tmp_path / "w.txt", "--share", "0.5"]
+    assert "--share has no effect without --hold-out" in run(*walks, code=2).stderr
+    done = run(*walks, "--hold-out", tmp_path / "h", code=1)
     assert "at most 0.00 of the edges can be held out" in done.stderr
 
 

@@ -74,13 +74,6 @@ def test_scores_are_those_of_ranks_one_by_one(last: int | None, topn: int) -> No
     assert {(score.items, score.total) for result in results for score in result.scores} == {(5, 7)}
 
 
-def test_hits_are_recommendations() -> None:
-    found = next_items(vectors(), sessions=SCORED, topn=2)[0].scores[0].value
-    recommended = w2v.recommend(vectors(), [session[:-1] for session in SCORED], topn=2)
-    hits = [target in dict(items) for (*_, target), items in zip(SCORED, recommended, strict=True)]
-    assert found == pytest.approx(np.mean(hits))
-
-
 def test_command_reads_tables_and_names_the_baselines(tmp_path: Path) -> None:
     vectors().save(tmp_path / "items.txt")
     for name, sessions in (("earlier", TRAINED_ON), ("later", SESSIONS)):

@@ -132,19 +132,6 @@ def test_model_answers_the_example_analogy(model: Path) -> None:
     assert vectors.most_similar([a, c], [b])[0][0] == found["word"]
 
 
-def test_example_analogy_has_parallel_offsets_in_any_language() -> None:
-    random = np.random.default_rng(1)
-    country, capital = random.normal(size=(2, 30))
-    pairs = random.normal(size=(3, 30))
-    words = ["나라1", "나라2", "나라3", "서울1", "서울2", "서울3", "빵", "물"]  # countries, capitals, bread, water
-    vectors = np.vstack([3 * pairs + country, 3 * pairs + capital, random.normal(size=(2, 30))])
-    found = examples([w2v.KeyedVectors(words, vectors)], 10)
-    answer = {"나라": "서울", "서울": "나라"}
-    a, b, c = found["analogy"]
-    assert (a[2], a[:2]) == (b[2], answer[b[:2]])
-    assert (found["word"][2], found["word"][:2]) == (c[2], a[:2])
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
 def test_examples_of_small_models_use_their_own_words(size: int) -> None:
     words = [f"w{row}" for row in range(size)]

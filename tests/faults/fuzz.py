@@ -118,10 +118,7 @@ def seed_files() -> dict[str, dict[str, bytes]]:
         read_corpus(Corpus(folder / "text"), ReadingOptions(cache=folder)).close()
         return {
             "binary": {"plain": plain["bin"], "gzip": gzip.compress(plain["bin"])},
-            "text": {
-                "plain": plain["txt"],
-                "gzip": gzip.compress(plain["txt"]),
-            },
+            "text": {"plain": plain["txt"], "gzip": gzip.compress(plain["txt"])},
             "glove": {"plain": plain["glove.txt"], "gzip": gzip.compress(plain["glove.txt"])},
             "native": {
                 "m.safetensors": plain["safetensors"],

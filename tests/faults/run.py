@@ -57,10 +57,7 @@ TESTS = {
     ),
     "--resume of another user's checkpoint": (["training/test_stored_paths.py"], ""),
     "links and pipes planted under names that can be guessed": (
-        [
-            *("system/test_files.py", "text/test_idstore.py"),
-            *("training/test_checkpoint.py", "training/test_lock.py"),
-        ],
+        [*("system/test_files.py", "text/test_idstore.py"), *("training/test_checkpoint.py", "training/test_lock.py")],
         "planted or in_place_of",
     ),
     "memory of every reader of vectors, for files that promise more data than they hold": (
@@ -86,16 +83,10 @@ TESTS = {
         ["training/test_checkpoint.py", "cli/test_main.py"],
         "hard_cpu_limit or signals",
     ),
-    "a thread that cannot be started": (
-        ["system/test_threads.py", "training/test_checkpoint.py"],
-        "cannot_be_started",
-    ),
+    "a thread that cannot be started": (["system/test_threads.py", "training/test_checkpoint.py"], "cannot_be_started"),
     "another process cuts a mapped model or cache (SIGBUS)": (["system/test_bus_error.py"], ""),
     "Numba's cache on disk is damaged, full or read-only": (["kernel/test_numba_kernel.py"], "cannot_be_used"),
-    "a terminal or log is closed during training": (
-        ["cli/test_console.py"],
-        "terminal_is_closed or reader_of_its_log",
-    ),
+    "a terminal or log is closed during training": (["cli/test_console.py"], "terminal_is_closed or reader_of_its_log"),
 }
 
 

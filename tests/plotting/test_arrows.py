@@ -12,7 +12,6 @@ from tests.helpers import run, run_json
 from w2v.plotting.arrows import analogy_map, word_path
 from w2v.plotting.figure import COLOURS
 from w2v.plotting.projection import project
-from w2v.plotting.word_map import word_map
 
 
 @pytest.fixture
@@ -44,13 +43,6 @@ def test_each_pair_is_an_arrow(vectors: w2v.KeyedVectors, questions: Path) -> No
     assert [tuple(colour) for colour in colours] == 4 * [to_rgba(COLOURS[0])] + 4 * [to_rgba(COLOURS[3])]
 
 
-def test_only_the_directions_of_vectors_count(vectors: w2v.KeyedVectors, questions: Path) -> None:
-    points = analogy_map(vectors, None, questions).axes[0].collections[0].get_offsets()
-    vectors.vectors = vectors.vectors * np.arange(1, 10, dtype=np.float32)[:, None]
-    scaled = analogy_map(vectors, None, questions).axes[0].collections[0].get_offsets()
-    np.testing.assert_allclose(scaled, points, atol=1e-5)
-
-
 @pytest.mark.parametrize("mirror", [(1, 1), (-1, 1), (1, -1), (-1, -1)], ids=str)
 def test_labels_leave_the_arrows_free(
     mirror: tuple[int, int], vectors: w2v.KeyedVectors, questions: Path, monkeypatch: pytest.MonkeyPatch
@@ -70,17 +62,6 @@ def test_labels_leave_the_arrows_free(
 def test_title_replaces_the_name_of_the_section(vectors: w2v.KeyedVectors, questions: Path) -> None:
     assert analogy_map(vectors, "$x$", questions).axes[0].get_title() == "$x$"
     assert analogy_map(vectors, "$x$", questions, title="mine").axes[0].get_title() == "mine"
-
-
-def test_a_picture_with_arrows_is_larger_than_a_map_of_as_many_words(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("arrows", "word_map"):  # without labels, which take most of the time
-        monkeypatch.setattr(f"w2v.plotting.{module}.place_labels", lambda *_, **__: None)
-    vectors = w2v.load(model)
-    arrows = analogy_map(vectors)
-    assert len(arrows.axes[0].collections[0].get_offsets()) == 40  # 20 pairs
-    assert arrows.get_figwidth() > 1.2 * word_map(vectors, topn=40).get_figwidth()
 
 
 def test_a_word_that_begins_and_ends_arrows_has_one_point(vectors: w2v.KeyedVectors, tmp_path: Path) -> None:
@@ -156,18 +137,6 @@ def test_the_path_leads_from_the_old_neighbours_to_the_new_ones() -> None:
     assert to_b[0] > to_b[1] > to_b[2]
     arrows = [(*text.xyann, *text.xy) for text in axes.texts if not text.get_text()]
     np.testing.assert_allclose(arrows, [[*points[0], *points[1]], [*points[1], *points[2]]])
-
-
-def test_other_words_are_at_the_mean_of_their_vectors() -> None:
-    aligned = dict(zip(models(), w2v.align([*models().values()]).vectors, strict=True))
-    picture = word_path(aligned, "m")
-    axes = picture.axes[0]
-    labels = [text.get_text() for text in axes.texts if text.get_text()]
-    rows = [each["m"] for each in aligned.values()]
-    rows += [np.mean([each[word] for each in aligned.values()], axis=0) for word in labels[3:]]
-    matrix = np.array(rows)
-    expected = project(matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
-    np.testing.assert_allclose(axes.collections[0].get_offsets(), expected, atol=1e-5)
 
 
 def test_keys_may_be_numbers() -> None:

@@ -71,19 +71,6 @@ def test_words_are_drawn_literally_and_shortened() -> None:
     )
 
 
-def test_another_font_draws_characters_that_the_default_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    default = font_manager.findfont(font_manager.FontProperties())
-
-    def without_glyph(file: str, characters: list[str]) -> list[str]:
-        return [character for character in characters if (file == default and character in "語日") or character == "本"]
-
-    monkeypatch.setattr(figure, "_without_glyph", without_glyph)
-    families, missing = families_for(["a", "日", "本", "語"])
-    assert len(families) > 1
-    assert missing == ["本"]
-    assert families_for(["a"])[1] == []
-
-
 @pytest.fixture
 def few_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide all fonts except those that come with matplotlib."""

@@ -1,6 +1,5 @@
 """Used and available memory, on systems that report it and on others; aligned arrays and mapped files."""
 
-import math
 import os
 import subprocess
 import sys
@@ -69,14 +68,6 @@ def test_available_memory_is_the_smallest_limit(
     assert memory.available() == available << 10
 
 
-@pytest.mark.parametrize(("hard_limit", "expected"), [(-1, math.inf), (100, 100)])
-def test_hard_limit_of_processor_time(hard_limit: int, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource")
-    monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (-1, hard_limit))
-    assert memory.cpu_seconds_limit() == expected
-
-
 TRAIN = """
 import sys
 import w2v
@@ -90,8 +81,9 @@ options = {"storage": sys.argv[2]}
 if len(sys.argv) > 3:
     options |= {"checkpoint": sys.argv[3], "checkpoint_every": "1epoch"}
 model = w2v.train(lists, vector_size=400, negative=2, min_count=1, epochs=2, progress=report, **options)
-model.wv
-print(*estimates, memory.peak_resident_bytes())
+view = model.views["words"]
+arrays = model.wv.vectors.nbytes + view.inputs.nbytes + view.outputs.nbytes
+print(*estimates, memory.peak_resident_bytes(), arrays)
 """
 
 
@@ -100,12 +92,14 @@ print(*estimates, memory.peak_resident_bytes())
 @pytest.mark.parametrize("storage", ["float32", "bf16"])
 @pytest.mark.parametrize("checkpoints", [False, True], ids=["", "with checkpoints"])
 def test_the_memory_estimate_is_close_to_the_peak_of_training(tmp_path: Path, storage: str, checkpoints: bool) -> None:
+    """Before a checkpoint is written, the matrices are copied. How much of this is reused depends on the allocator."""
     found = []
     for words in "4000", "16000":
         command = [sys.executable, "-c", TRAIN, words, storage, *([str(tmp_path / words)] if checkpoints else [])]
         found.append([*map(int, subprocess.run(command, capture_output=True, check=True).stdout.split())])
-    estimate, peak = (large - small for small, large in zip(*found, strict=True))
-    assert 0.6 * estimate < peak < 1.1 * estimate
+    estimate, peak, arrays = (large - small for small, large in zip(*found, strict=True))
+    assert peak < 1.1 * estimate
+    assert (0.55 if checkpoints else 0.9) * estimate < arrays
 
 
 @pytest.mark.parametrize("content", [None, "VmPeak: 5 kB\n"])

@@ -372,7 +372,7 @@ def test_command_joins_phrases(tmp_path: Path) -> None:
     assert "new_york" in w2v.load(output)
     assert tomllib.loads((tmp_path / "best.toml").read_text())["phrases"] is True
     run("phrases", text, "--save-phrases", phrases)
-    run("tune", text, *options, "--phrases", phrases, "--force")
+    assert run("tune", text, *options, "--phrases", phrases, "--force", "--quiet").stderr == ""
     assert "new_york" in w2v.load(output)
     assert "new" not in w2v.load(output)
     again = run_json("train", "--config", tmp_path / "best.toml", "-o", tmp_path / "again.safetensors")
