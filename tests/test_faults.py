@@ -251,10 +251,10 @@ def test_a_small_fault_is_found_by_a_test_or_mypy_and_removed(tmp_path: Path, mo
     (tmp_path / "w2v").mkdir()
     (tmp_path / "w2v/__init__.py").touch()
     (tmp_path / "tests").mkdir()
-    (tmp_path / "w2v/a.py").write_text("one = 1\ntwo = 2\n")
-    (tmp_path / "tests/test_a.py").write_text("import w2v.a\ndef test_one():\n    assert w2v.a.one == 1\n")
-    faults = mutants.faults(Path("w2v/a.py"), b"one = 1\ntwo = 2\n")
+    (tmp_path / "w2v" / "a.py").write_text("one = 1\ntwo = 2\n")
+    (tmp_path / "tests" / "test_a.py").write_text("import w2v.a\ndef test_one():\n    assert w2v.a.one == 1\n")
+    faults = mutants.faults(Path("w2v", "a.py"), b"one = 1\ntwo = 2\n")
     results = [mutants.try_fault(fault) for fault in faults]
-    assert [result["found"] for result in results] == ["tests/test_a.py::test_one", "mypy"]
+    assert [result["found"] for result in results] == [f"{Path('tests', 'test_a.py')}::test_one", "mypy"]
     assert [result["change"] for result in results] == ["line 1: 1 → 2", "line 2: 2 → 3"]
-    assert (tmp_path / "w2v/a.py").read_text() == "one = 1\ntwo = 2\n"
+    assert (tmp_path / "w2v" / "a.py").read_text() == "one = 1\ntwo = 2\n"
