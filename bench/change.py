@@ -39,7 +39,7 @@ import numpy as np
 from common import StoredRuns, markdown_table, read_results, runs_markdown, runs_parser, table_of_means
 
 import w2v
-from w2v.evaluation.change import Measure
+from w2v._evaluation.change import Measure
 
 BLOCK_WORDS = 1000
 LINE_WORDS = 50

@@ -20,14 +20,14 @@ from pathlib import Path
 from common import alternate, benchmark_parser, prepared, report_results, summarise, time_call
 from peers import BASE
 
-from w2v.system.threads import processors
-from w2v.training.checkpoint import Checkpoint
-from w2v.training.checkpoint_folder import CheckpointFolder
-from w2v.training.config import RunConfig
-from w2v.training.reading import ReadText
-from w2v.training.run import Run
-from w2v.training.schedule import DEFAULT_INTERVAL, interval
-from w2v.training.start import Initialisation
+from w2v._system.threads import processors
+from w2v._training.checkpoint import Checkpoint
+from w2v._training.checkpoint_folder import CheckpointFolder
+from w2v._training.config import RunConfig
+from w2v._training.reading import ReadText
+from w2v._training.run import Run
+from w2v._training.schedule import DEFAULT_INTERVAL, interval
+from w2v._training.start import Initialisation
 
 
 class TimedCheckpointFolder(CheckpointFolder):

@@ -51,8 +51,8 @@ from common import (
 from numpy.typing import NDArray
 
 import w2v
-from w2v.evaluation.labels import Predictions, score_labels
-from w2v.text.corpus import Corpus
+from w2v._evaluation.labels import Predictions, score_labels
+from w2v._text.corpus import Corpus
 
 PREFIX = "__label__"
 SETS = ("R8", "TREC", "MR", "lid")
@@ -65,10 +65,10 @@ MEAN: dict[str, Any] = {
 CLASSIFY = "import json, sys, w2v; w2v.train_classifier(sys.argv[1], **json.loads(sys.argv[3])).save(sys.argv[2])"
 TRAIN = """
 import json, sys, time
-from w2v.training.config import RunConfig
-from w2v.training.run import Run
-from w2v.training.train import open_training
-from w2v.text.corpus import Corpus
+from w2v._training.config import RunConfig
+from w2v._training.run import Run
+from w2v._training.train import open_training
+from w2v._text.corpus import Corpus
 config = RunConfig.from_options({**json.loads(sys.argv[2]), "classify": True})
 with open_training(config, Corpus(sys.argv[1]), views="words") as training:
     start = time.process_time()

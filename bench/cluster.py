@@ -29,9 +29,9 @@ import numpy as np
 from common import benchmark_parser, describe_machine, markdown_table, prepared, training_seconds
 from peers import BASE
 
-from w2v.system import memory
-from w2v.training.distributed import MAX_ROUND_WORDS, words_per_round
-from w2v.training.exchange import Exchange, Flags, rows_of_round
+from w2v._system import memory
+from w2v._training.distributed import MAX_ROUND_WORDS, words_per_round
+from w2v._training.exchange import Exchange, Flags, rows_of_round
 
 RANKS, GIGABITS, VOCABULARIES = (2, 4, 8, 16, 32, 64), (10, 25, 100), (100_000, 1_000_000, 10_000_000)
 LATENCY = 20e-6  # seconds per message

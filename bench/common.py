@@ -28,21 +28,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.cli.options import option_names
-from w2v.kernel.plan import instruction_set
-from w2v.losses.registry import Settings
-from w2v.losses.tree import Tree
-from w2v.system.threads import processors
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, read_corpus
-from w2v.text.vocabulary import Vocabulary
-from w2v.training.config import RunConfig
-from w2v.training.reading import ReadText
-from w2v.training.run import Run
-from w2v.training.start import Initialisation
+from w2v._cli.options import option_names
+from w2v._kernel.plan import instruction_set
+from w2v._losses.registry import Settings
+from w2v._losses.tree import Tree
+from w2v._system.threads import processors
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import IdStore, read_corpus
+from w2v._text.vocabulary import Vocabulary
+from w2v._training.config import RunConfig
+from w2v._training.reading import ReadText
+from w2v._training.run import Run
+from w2v._training.start import Initialisation
 
 BENCH = Path(__file__).parent
-KERNEL = BENCH.parent / "w2v/kernel"
+KERNEL = BENCH.parent / "w2v/_kernel"
 FLAGS = ["-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared"]  # as in setup.py
 LINE_WORDS = 1000
 COPY_BLOCK = 1 << 22  # bytes

@@ -19,7 +19,7 @@ from pathlib import Path
 from common import BENCH
 from text_size import QUEEN, scores
 
-from w2v.training.model import Model
+from w2v._training.model import Model
 
 CORPORA = ("corpora/wiki100.txt.xz", "corpora/wikiraw20.txt.xz")
 QUESTIONS, PAIRS = "eval/questions-words.txt", ("eval/EN-WS-353-ALL.txt", "eval/EN-SIMLEX-999.txt")

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import w2v
-from w2v.settings import Documents
+from w2v._settings import Documents
 
 Matrix = NDArray[np.float32]
 Run = dict[str, float]

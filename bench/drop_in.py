@@ -28,8 +28,8 @@ from common import (
     wall_seconds,
 )
 
+from w2v._losses.registry import Settings
 from w2v.gensim.models.word2vec import LineSentence, Word2Vec
-from w2v.losses.registry import Settings
 
 SETTINGS = Settings(
     model="cbow", window=5, ns_exponent=0.75, sample=1e-3, alpha=0.025, min_alpha=1e-4, epochs=5, workers=2,

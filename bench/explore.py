@@ -24,10 +24,10 @@ import numpy as np
 from common import benchmark_parser, report_results, scattered_words, summarise, time_call
 
 import w2v
-from w2v.explore.content import word_maps
-from w2v.explore.explorer import Explorer
-from w2v.explore.page import explore_page
-from w2v.explore.server import Server
+from w2v._explore.content import word_maps
+from w2v._explore.explorer import Explorer
+from w2v._explore.page import explore_page
+from w2v._explore.server import Server
 
 FILE_WORDS, SIZE = 10_000, 100
 KEYSTROKE = """async key => {

@@ -31,7 +31,7 @@ import numpy as np
 from common import W2V
 from numpy.typing import NDArray
 
-from w2v.system.memory import peak_resident_bytes
+from w2v._system.memory import peak_resident_bytes
 
 FOLDER = Path(__file__).parents[1] / "build/libraries"
 THREADS = 2
@@ -93,9 +93,9 @@ def pecanpy_walks(path: str, p: float, q: float) -> dict[str, Any]:
 
 
 def w2v_walks(path: str, p: float, q: float) -> dict[str, Any]:
-    from w2v.graph.readers import read_graph
-    from w2v.graph.walks import WalkOptions, walk_store
-    from w2v.text.corpus import Corpus
+    from w2v._graph.readers import read_graph
+    from w2v._graph.walks import WalkOptions, walk_store
+    from w2v._text.corpus import Corpus
 
     graph = read_graph(Corpus(Path(path)), workers=THREADS)
     with measured() as found, walk_store(graph, WalkOptions(p=p, q=q), workers=THREADS) as store:
@@ -104,8 +104,8 @@ def w2v_walks(path: str, p: float, q: float) -> dict[str, Any]:
 
 
 def w2v_read(path: str) -> dict[str, Any]:
-    from w2v.graph.readers import read_graph
-    from w2v.text.corpus import Corpus
+    from w2v._graph.readers import read_graph
+    from w2v._text.corpus import Corpus
 
     with measured() as found:
         graph = read_graph(Corpus(Path(path)), workers=THREADS)

@@ -33,7 +33,7 @@ from common import format_mean, time_call
 from numpy.typing import NDArray
 
 import w2v
-from w2v.settings import PRESETS
+from w2v._settings import PRESETS
 
 TOP = 10
 INTERACTIONS = "recbole/dataset_example/ml-100k/ml-100k.inter"

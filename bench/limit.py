@@ -49,10 +49,10 @@ from numpy.typing import NDArray
 from peers import BASE
 from step import SHAPES, Steps
 
-from w2v.kernel.plan import available_sets
-from w2v.losses.registry import Settings
-from w2v.settings import ModelName
-from w2v.system import memory
+from w2v._kernel.plan import available_sets
+from w2v._losses.registry import Settings
+from w2v._settings import ModelName
+from w2v._system import memory
 
 WINDOWS = 500_000  # number of windows to draw rows for
 DISTANCES = (2, 4, 8, 16, 32)  # rows

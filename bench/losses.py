@@ -31,7 +31,7 @@ from common import (
 from quality import scores
 
 import w2v
-from w2v.losses.registry import Settings
+from w2v._losses.registry import Settings
 
 BASE = Settings(model="skipgram", vector_size=300, window=5, ns_exponent=0.75, epochs=3, workers=2, vectors="input")
 LOSSES: dict[str, dict[str, Any]] = {

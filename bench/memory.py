@@ -19,7 +19,7 @@ from common import benchmark_parser, report_results, summarise, w2v_command, wat
 from peers import BASE
 
 import w2v
-from w2v.settings import Storage
+from w2v._settings import Storage
 
 MEGABYTE = 1e6
 ROW_BYTES = {"float32": 304 * 4, "bf16": 320 * 2}  # of 300 dimensions, padded

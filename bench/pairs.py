@@ -31,8 +31,8 @@ from common import (
 from numpy.typing import NDArray
 
 import w2v
-from w2v.text.vocabulary import Vocabulary
-from w2v.training.run import Run
+from w2v._text.vocabulary import Vocabulary
+from w2v._training.run import Run
 
 WINDOW, EPOCHS = 2, 5
 SETTINGS: dict[str, Any] = {"vector_size": 100, "sample": 0, "vectors": "input", "workers": 1, "epochs": EPOCHS}

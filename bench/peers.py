@@ -20,10 +20,10 @@ from typing import Any
 
 from common import BENCH, time_call
 
-from w2v.losses.registry import Settings
-from w2v.options import options_of
-from w2v.system.memory import peak_resident_bytes
-from w2v.text.vocabulary import Vocabulary
+from w2v._losses.registry import Settings
+from w2v._options import options_of
+from w2v._system.memory import peak_resident_bytes
+from w2v._text.vocabulary import Vocabulary
 
 MODES = ("corpus_file", "iterable")
 BASE = Settings(

@@ -28,7 +28,7 @@ from common import (
     summarise,
 )
 
-from w2v.system.memory import peak_resident_bytes
+from w2v._system.memory import peak_resident_bytes
 
 MIN_COUNT, THRESHOLD = 5, 10.0
 

@@ -42,14 +42,14 @@ from common import (
 )
 from peers import BASE, MODES, binary_command, gensim_command
 
-from w2v.evaluation.analogies import analogies
-from w2v.evaluation.evaluate import evaluate
-from w2v.evaluation.similarity import word_pairs
-from w2v.losses.registry import Settings
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
-from w2v.text.vocabulary import Vocabulary
-from w2v.vectors.keyed import KeyedVectors, load
+from w2v._evaluation.analogies import analogies
+from w2v._evaluation.evaluate import evaluate
+from w2v._evaluation.similarity import word_pairs
+from w2v._losses.registry import Settings
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import read_corpus
+from w2v._text.vocabulary import Vocabulary
+from w2v._vectors.keyed import KeyedVectors, load
 
 EQUAL = replace(BASE, epochs=5)
 CONFIGURATIONS = {

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from common import alternate, benchmark_parser, report_results, round_ratios, summarise, time_call
 
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions, read_corpus
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions, read_corpus
 
 HEAD = 1 << 20  # bytes
 

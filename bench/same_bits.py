@@ -22,9 +22,9 @@ from tempfile import TemporaryDirectory
 
 from common import BENCH
 
-from w2v.losses.registry import LOSSES
+from w2v._losses.registry import LOSSES
 
-PROGRAM = "import sys; sys.path.insert(0, {root!r}); from w2v.cli.main import main; main(sys.argv[1:])"
+PROGRAM = "import sys; sys.path.insert(0, {root!r}); from w2v.__main__ import main; main()"
 TRAIN = "train text.txt --quiet --workers 1 --vector-size 24 --epochs 2 -o {}.safetensors"
 # A run whose last checkpoint is set aside, so that it resumes from the one before.
 STOPPED = "--deterministic --workers 2 --checkpoint {0} --checkpoint-every 7chunks"

@@ -35,9 +35,9 @@ from common import (
 )
 from numpy.typing import NDArray
 
+from w2v._kernel.plan import INSTRUCTION_SETS
 from w2v._kernels import step_for
-from w2v.kernel.plan import INSTRUCTION_SETS
-from w2v.system import memory
+from w2v._system import memory
 
 OUTPUTS = 6
 MAX_ROWS = 32  # inputs or outputs in one call

@@ -22,8 +22,8 @@ from common import format_mean, group_runs, open_runs, runs_markdown, runs_parse
 from quality import scores
 
 import w2v
-from w2v.losses.registry import Settings
-from w2v.settings import WordVectors
+from w2v._losses.registry import Settings
+from w2v._settings import WordVectors
 
 
 def parse_settings(words: str) -> dict[str, Any]:

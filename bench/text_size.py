@@ -31,7 +31,7 @@ from common import (
 )
 
 import w2v
-from w2v.losses.registry import Settings
+from w2v._losses.registry import Settings
 
 MEGABYTES, SEEDS, WORKERS = (1, 2, 5, 10, 20, 50), (1, 2, 3), 2
 QUEEN = "rank of queen"

@@ -28,9 +28,9 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import train_test_split
 
 import w2v
-from w2v.text.corpus import Corpus
-from w2v.text.normalise import Normaliser, TextOptions
-from w2v.vectors.encode import Encoder, Weights
+from w2v._text.corpus import Corpus
+from w2v._text.normalise import Normaliser, TextOptions
+from w2v._vectors.encode import Encoder, Weights
 
 LINE_WORDS, MIN_WORDS = 25, 20
 SPLITS = 3

@@ -39,7 +39,7 @@ from common import (
 )
 from peers import BASE, CONFIGURATIONS, MODES, Gensim, binary_command, gensim_command
 
-from w2v.losses.registry import Settings
+from w2v._losses.registry import Settings
 
 GOALS = {
     "sg-ns-300": 10,

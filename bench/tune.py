@@ -18,7 +18,7 @@ from typing import Any
 from common import W2V, open_runs, runs_markdown, runs_parser, w2v_command, write_prefixes
 from quality import measure
 
-from w2v.losses.registry import Settings
+from w2v._losses.registry import Settings
 
 
 def write_halves(path: Path, folder: Path) -> tuple[Path, Path]:

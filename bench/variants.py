@@ -33,9 +33,9 @@ from common import (
 )
 from peers import BASE, CONFIGURATIONS
 
-from w2v.losses.registry import Settings
-from w2v.settings import Storage
-from w2v.system.threads import processors
+from w2v._losses.registry import Settings
+from w2v._settings import Storage
+from w2v._system.threads import processors
 
 SKIPGRAMS = {name: CONFIGURATIONS[name] for name in ("sg-ns-300", "sg-ns-100")}
 SUBWORDS = {

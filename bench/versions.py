@@ -20,7 +20,7 @@ from pathlib import Path
 from common import BENCH, alternate, benchmark_parser, report_results, round_ratios, summarise
 from peers import BASE, CONFIGURATIONS
 
-from w2v.losses.registry import KERNELS
+from w2v._losses.registry import KERNELS
 
 NAMES = ("sg-ns-300", "sg-ns-100", "sg-hs-300", "cbow-ns-300", "cbow-ns-100", "cbow-hs-300",
          "sg-subwords-100", "cbow-subwords-100")  # fmt: skip

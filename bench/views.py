@@ -35,7 +35,7 @@ from quality import scores
 from scipy import stats
 
 import w2v
-from w2v.vectors.cosines import unit
+from w2v._vectors.cosines import unit
 
 VIEWS: dict[str, dict[str, Any]] = {
     "words": {"views": "words"},

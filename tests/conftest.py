@@ -99,5 +99,5 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `tune` try few candidates, so that it ends long before its time is up."""
-    monkeypatch.setattr("w2v.training.search.SEEDS", (1,))
-    monkeypatch.setattr("w2v.training.search.CHOICES", {"window": (2, 3)})
+    monkeypatch.setattr("w2v._training.search.SEEDS", (1,))
+    monkeypatch.setattr("w2v._training.search.CHOICES", {"window": (2, 3)})

@@ -28,34 +28,34 @@ from click.testing import CliRunner, Result
 from hypothesis import strategies as st
 
 import w2v
+from w2v._cli import main as cli
+from w2v._errors import W2VError
+from w2v._explore.content import word_maps
+from w2v._explore.explorer import Explorer
+from w2v._formats import registry
+from w2v._formats.header import ModelHeader
+from w2v._formats.native import write_native
+from w2v._formats.vector_file import VectorFile
+from w2v._kernel import loop
+from w2v._kernel.plan import INSTRUCTION_SETS, Plan
 from w2v._kernels import Kernel, step_for
-from w2v.cli import main as cli
-from w2v.errors import W2VError
-from w2v.explore.content import word_maps
-from w2v.explore.explorer import Explorer
-from w2v.formats import registry
-from w2v.formats.header import ModelHeader
-from w2v.formats.native import write_native
-from w2v.formats.vector_file import VectorFile
-from w2v.kernel import loop
-from w2v.kernel.plan import INSTRUCTION_SETS, Plan
-from w2v.losses.loss import Loss
-from w2v.losses.registry import LOSSES, Settings, loss_for
-from w2v.losses.rows import below, draw, index_of
-from w2v.losses.sampling import alias_table, noise_weights
-from w2v.losses.worker import new_worker
-from w2v.progress import Progress, Report
-from w2v.settings import ModelName
-from w2v.system import memory
-from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
-from w2v.text.columns import PLAIN
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, ReadingOptions, read_corpus
-from w2v.text.words import Words
-from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.model import View
-from w2v.training.schedule import Schedule
-from w2v.vectors.approximate import ApproximateIndex
+from w2v._losses.loss import Loss
+from w2v._losses.registry import LOSSES, Settings, loss_for
+from w2v._losses.rows import below, draw, index_of
+from w2v._losses.sampling import alias_table, noise_weights
+from w2v._losses.worker import new_worker
+from w2v._progress import Progress, Report
+from w2v._settings import ModelName
+from w2v._system import memory
+from w2v._text._text import FIRST_TYPE, SENTENCE_END_ID
+from w2v._text.columns import PLAIN
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import IdStore, ReadingOptions, read_corpus
+from w2v._text.words import Words
+from w2v._training import checkpoint, checkpoint_folder
+from w2v._training.model import View
+from w2v._training.schedule import Schedule
+from w2v._vectors.approximate import ApproximateIndex
 
 SETS = [name for name in INSTRUCTION_SETS if step_for(name)]  # the instruction sets of this machine
 CYTHON_LOSSES = [name for name, kind in LOSSES.items() if "cython" in kind.kernels]
@@ -85,7 +85,7 @@ def import_gensim(name: str = "gensim") -> Any:
 
 # -- the command line -----------------------------------------------------------------------
 
-PROGRAM = [sys.executable, "-c", "from w2v.cli.main import main; main(prog_name='w2v')"]
+PROGRAM = [sys.executable, "-c", "from w2v._cli.main import main; main(prog_name='w2v')"]
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="macOS and Windows have no /dev/full")
 QUICK = ["--epochs", "1", "--vector-size", "8", "--workers", "1"]

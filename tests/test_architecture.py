@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import w2v
-from w2v.errors import IS_ON_PYPI
+from w2v._errors import IS_ON_PYPI
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, TESTS = ROOT / "w2v", ROOT / "tests"
@@ -31,13 +31,14 @@ PIN = re.compile(r"^([\w.-]+)==(\S+)(?: ; (.*?))?((?: \\\n    --hash=sha256:[0-9
 # The layers in order, most of them folders. Each imports only from earlier ones. "base" has the files directly in
 # w2v/, without the kernel.
 LAYERS = [
-    "errors", "system", "base", "text", "formats", "vectors", "losses", "kernel", "graph", "evaluation", "training",
-    "plotting", "gensim", "fasttext", "explore", "cli", "data", "top",
+    "_errors", "_system", "base", "_text", "_formats", "_vectors", "_losses", "_kernel", "_graph", "_evaluation",
+    "_training", "_plotting", "gensim", "fasttext", "_explore", "_cli", "data", "top",
 ]  # fmt: skip
 KERNEL = {"w2v._kernels"}
 TOP = {"w2v", "w2v.__main__", "w2v.sklearn"}
+PUBLIC_PARTS = {"w2v.formats", "w2v.losses"}  # each re-exports names of the folder of the same name
 # Modules that re-export names from other modules: public names, and names in gensim's places.
-RE_EXPORTERS = {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.losses", "w2v.fasttext"}
+RE_EXPORTERS = PUBLIC_PARTS | {"w2v", "w2v.gensim", "w2v.gensim.models", "w2v.gensim.models.word2vec", "w2v.fasttext"}
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TEXT_SUFFIXES = {"", ".c", ".h", ".md", ".pxd", ".py", ".pyx", ".sh"}  # of the files that are searched for file names
 FILE_NAME = re.compile(r"(?<![\w./-])(?:bench|docs|tests|w2v)/[\w/-]+\.(?:c|h|md|pxd|pyx?|sh)\b")
@@ -112,9 +113,11 @@ def layer_of(module: str) -> str:
     if module in TOP:
         return "top"
     if module in KERNEL:
-        return "kernel"
-    if module == "w2v.errors":
-        return "errors"
+        return "_kernel"
+    if module in PUBLIC_PARTS:
+        return module.replace("w2v.", "_")
+    if module == "w2v._errors":
+        return "_errors"
     parts = module.split(".")
     return parts[1] if f"w2v.{parts[1]}" in MODULES and (PACKAGE / parts[1]).is_dir() else "base"
 
@@ -126,6 +129,12 @@ def test_public_names_are_sorted_and_documented() -> None:
     assert dir(w2v) == w2v.__all__
 
 
+def test_the_documentation_lists_the_public_modules() -> None:
+    named = re.findall(r"^\| `(w2v[.\w]*)` \|", (ROOT / "docs" / "python.md").read_text("utf-8"), re.MULTILINE)
+    public = {".".join(module.split(".")[:2]) for module in MODULES if not re.search(r"\._", module)}
+    assert {*named} == public
+
+
 def test_imports_of_every_kind_are_detected() -> None:
     source = (
         "import a, b.c as d\nfrom e.f import (\n    g,  # one\n    h as i,\n)\ncimport j\nfrom k cimport l, m\n"
@@ -134,12 +143,12 @@ def test_imports_of_every_kind_are_detected() -> None:
     found = [("a", ()), ("b.c", ()), ("e.f", ("g", "h")), ("j", ()), ("k", ("l", "m")), ("o", ("p",))]
     assert [*cython_imports(source)] == found
     python = "if TYPE_CHECKING:\n    import a\nclass B:\n    import b\n    def c(self):\n        if d: from e import f"
-    python += "\n        import_module('w2v.errors')"
+    python += "\n        import_module('w2v._errors')"
     assert list(python_imports(ast.parse(python))) == [
-        Import("a", ()), Import("b", ()), Import("e", ("f",)), Import("w2v.errors", ())
+        Import("a", ()), Import("b", ()), Import("e", ("f",)), Import("w2v._errors", ())
     ]  # fmt: skip
-    assert {"w2v._kernels", "w2v.kernel.worker", "w2v.losses._tree", "w2v.data.make"} < MODULES
-    assert "w2v.kernel.worker" in imported_modules(PACKAGE / "_kernels.pyx")
+    assert {"w2v._kernels", "w2v._kernel.worker", "w2v._losses._tree", "w2v.data.make"} < MODULES
+    assert "w2v._kernel.worker" in imported_modules(PACKAGE / "_kernels.pyx")
 
 
 def test_layers_import_only_from_earlier_layers() -> None:
@@ -229,7 +238,7 @@ def test_only_the_folder_system_asks_for_the_operating_system() -> None:
     )
     for path in SOURCES:
         found = specific.search(path.read_text("utf-8"))
-        assert not found or layer_of(module_name(path)) == "system", f"{path}: {found}"
+        assert not found or layer_of(module_name(path)) == "_system", f"{path}: {found}"
 
 
 def test_tests_that_are_skipped_on_windows_exist() -> None:
@@ -244,7 +253,7 @@ def test_only_the_command_line_uses_click() -> None:
     using = {
         layer_of(module_name(path)) for path in SOURCES for one in imports(path) if one.module.split(".")[0] == "click"
     }
-    assert using == {"cli", "data"}
+    assert using == {"_cli", "data"}
 
 
 def test_tests_import_only_helpers_from_tests() -> None:
@@ -279,7 +288,7 @@ def test_compiler_directives_are_only_in_setup_py_and_generated_c_is_elsewhere()
 
 def test_nothing_is_unpickled() -> None:
     # utils.py has gensim's unpickle; with installation.py, gensim's own `load` finds its classes.
-    reader = PACKAGE / "formats" / "pickles.py"  # its unpickler finds no class and no function
+    reader = PACKAGE / "_formats" / "pickles.py"  # its unpickler finds no class and no function
     for path in set(SOURCES) - {reader, *(PACKAGE / "gensim" / name for name in ("utils.py", "installation.py"))}:
         assert not re.search(r"import pickle\b|allow_pickle=True|np\.load\(", path.read_text("utf-8")), path
     assert not re.search(r"pickle\.(loads?|Unpickler)\b", reader.read_text("utf-8"))
@@ -314,7 +323,7 @@ def test_install_instructions_name_the_same_package_as_the_errors() -> None:
     named = re.compile(r"pip install '?([\w.]+)\[")
     expected = "w2v" if IS_ON_PYPI else "."
     for file in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *PACKAGE.rglob("*.py")]:
-        if file != PACKAGE / "errors.py":
+        if file != PACKAGE / "_errors.py":
             assert set(named.findall(file.read_text("utf-8"))) <= {expected}, file
 
 
@@ -343,7 +352,7 @@ def test_named_files_exist() -> None:
     naming = [path for path in [*tracked, *ROOT.glob("*.md"), ROOT / "Makefile"] if path.suffix in TEXT_SUFFIXES]
     named = {(path, name) for path in naming for name in FILE_NAME.findall(path.read_text("utf-8"))}
     assert len(named) > 50
-    examples = {f"w2v/losses/{name}.py" for name in ("uniform", "margin")}  # readers of docs/new-loss.md create them
+    examples = {f"w2v/_losses/{name}.py" for name in ("uniform", "margin")}  # readers of docs/new-loss.md create them
     missing = {f"{path.name}: {name}" for path, name in named if name not in examples and not (ROOT / name).exists()}
     assert not missing
 

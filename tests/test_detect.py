@@ -9,11 +9,11 @@ import pytest
 
 import w2v
 from tests.helpers import read_text
-from w2v import detect
-from w2v.errors import W2VError
-from w2v.formats.registry import detect_format
-from w2v.text.corpus import Corpus
-from w2v.vectors.keyed import load
+from w2v import _detect as detect
+from w2v._errors import W2VError
+from w2v._formats.registry import detect_format
+from w2v._text.corpus import Corpus
+from w2v._vectors.keyed import load
 
 
 def error_line(path: Path) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.display import Page, format_value, html_curve, html_table
-from w2v.training.effective_rank import EffectiveRank
+from w2v._display import Page, format_value, html_curve, html_table
+from w2v._training.effective_rank import EffectiveRank
 
 
 def test_values_are_formatted_on_one_line() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import w2v
-from w2v import errors
-from w2v.errors import (
+from w2v import _errors as errors
+from w2v._errors import (
     LossNotImported,
     SettingsError,
     TextWarning,
@@ -23,7 +23,7 @@ from w2v.errors import (
     pluralise,
     translate_errors,
 )
-from w2v.vectors.unknown_words import UnknownWordError
+from w2v._vectors.unknown_words import UnknownWordError
 
 PACKAGE = Path(errors.__file__).parent
 

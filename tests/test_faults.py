@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import w2v
-from w2v.cli.main import COMMANDS
-from w2v.formats import registry
-from w2v.losses.registry import LOSSES
+from w2v._cli.main import COMMANDS
+from w2v._formats import registry
+from w2v._losses.registry import LOSSES
 
 pytest.importorskip("resource", reason="Windows lacks fork, SIGKILL and the limits that tests/faults uses")
 from tests.faults import fuzz, injection, mutants, run, variants
@@ -122,7 +122,7 @@ def test_training_survives_removal_of_its_cache_folder(sample: Path, tmp_path: P
 
 TRAIN_REPEATEDLY = """
 import os, sys, w2v
-from w2v.system import memory
+from w2v._system import memory
 sizes = []
 for round in range(40):
     model = w2v.train([["a", "b", "c", "d"] * 5] * 50, min_count=1, negative=2, vector_size=20, epochs=1, workers=4)
@@ -206,7 +206,7 @@ def test_functions_with_intended_races_exist() -> None:
     """The functions that tsan.txt names are in the sources."""
     package = Path(w2v.__file__).parent
     sources = "".join(
-        (package / name).read_text("utf-8") for name in ("_kernels.pyx", "formats/_formats.pyx", "kernel/step_body.h")
+        (package / name).read_text("utf-8") for name in ("_kernels.pyx", "_formats/_formats.pyx", "_kernel/step_body.h")
     )
     lines = Path(injection.__file__).with_name("tsan.txt").read_text("utf-8").splitlines()
     names = [line.removeprefix("race:").strip("^$").removeprefix("Kernel_") for line in lines if line[0] != "#"]

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import SETS, copy_matrices, make_loss, new_plan, run_threads, train_in_python
-from w2v import settings
+from w2v import _settings as settings
+from w2v._errors import W2VError
+from w2v._formats import bfloat16
+from w2v._kernel.plan import Plan, thresholds
 from w2v._kernels import MAX_CHUNK_SIZE, Kernel
-from w2v.errors import W2VError
-from w2v.formats import bfloat16
-from w2v.kernel.plan import Plan, thresholds
-from w2v.losses.sampling import share_outputs
-from w2v.settings import MAX_INPUTS_PER_STEP
-from w2v.system import memory
-from w2v.text.subword_rows import SubwordRows
-from w2v.text.subwords import Subwords
-from w2v.text.words import Words
+from w2v._losses.sampling import share_outputs
+from w2v._settings import MAX_INPUTS_PER_STEP
+from w2v._system import memory
+from w2v._text.subword_rows import SubwordRows
+from w2v._text.subwords import Subwords
+from w2v._text.words import Words
 
 TYPES = 60
 

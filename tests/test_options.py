@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.graph.walks import WalkOptions
-from w2v.losses.registry import Settings
-from w2v.options import (
+from w2v._graph.walks import WalkOptions
+from w2v._losses.registry import Settings
+from w2v._options import (
     check_numbers,
     check_whole,
     checked_value,
@@ -21,8 +21,8 @@ from w2v.options import (
     takes_pair,
     type_of,
 )
-from w2v.text.idstore import ReadingOptions
-from w2v.text.phrases import PhraseOptions
+from w2v._text.idstore import ReadingOptions
+from w2v._text.phrases import PhraseOptions
 
 # All options for a number, each with its class.
 NUMBERS = [

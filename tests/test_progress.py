@@ -7,11 +7,11 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, train_and_stop
-from w2v.evaluation.compare import compare
-from w2v.evaluation.evaluate import evaluate
-from w2v.formats import registry, row_blocks
-from w2v.progress import PHASES, Meter, NotebookBar, Progress, duration, formatted_values, quantity
-from w2v.training.effective_rank import effective_rank
+from w2v._evaluation.compare import compare
+from w2v._evaluation.evaluate import evaluate
+from w2v._formats import registry, row_blocks
+from w2v._progress import PHASES, Meter, NotebookBar, Progress, duration, formatted_values, quantity
+from w2v._training.effective_rank import effective_rank
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

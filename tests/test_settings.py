@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.losses.registry import LOSS_OPTIONS, LOSSES, Settings
-from w2v.options import options_of
-from w2v.settings import MAX_SENTENCE_CONTEXT
-from w2v.system.threads import processors
+from w2v._losses.registry import LOSS_OPTIONS, LOSSES, Settings
+from w2v._options import options_of
+from w2v._settings import MAX_SENTENCE_CONTEXT
+from w2v._system.threads import processors
 
 WRONG_CHOICES = {"model": "glove", "loss": "hinge", "storage": "bf8", "sample_formula": "c", "cbow_gradient": "wrong"}
 WRONG = [  # (what follows the name in the message, settings, values that each of them refuses)

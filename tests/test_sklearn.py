@@ -23,8 +23,8 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import w2v
+from w2v._vectors.cosines import unit
 from w2v.sklearn import TextClassifier, WordVectors
-from w2v.vectors.cosines import unit
 
 TEXTS = ["the king and his queen", "a prince", "paris is in france", "rome is in italy"] * 3
 KINDS = ["people", "people", "places", "places"] * 3

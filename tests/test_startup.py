@@ -15,7 +15,7 @@ import pytest
 
 import w2v
 from w2v import _kernels
-from w2v.cli import commands, main
+from w2v._cli import commands, main
 
 HEAVY = {"numpy", "scipy", "rich", "numba", "importlib.metadata"}
 
@@ -26,7 +26,7 @@ def run(script: str) -> str:
 
 HELP = """
 import sys
-from w2v.cli.main import main
+from w2v._cli.main import main
 try:
     main(["--help"], prog_name="w2v")
 except SystemExit as end:
@@ -40,7 +40,7 @@ print(HEAVY & set(sys.modules))
 print(w2v.losses.check_gradient.__module__)
 from w2v import *
 print(load.__module__, Model.__module__)
-import w2v.training.train, w2v.vectors.keyed, w2v.training.perplexity
+import w2v._training.train, w2v._vectors.keyed, w2v._training.perplexity
 print(dir(w2v) == w2v.__all__)
 print(w2v.train, w2v.perplexity)
 """
@@ -50,10 +50,10 @@ def test_imports_are_lazy_and_give_the_public_names() -> None:
     """Neither import nor help loads a heavy module. No module shadows a public name, and dir() shows only these."""
     assert run(HELP.replace("HEAVY", str(HEAVY))).splitlines()[-1] == "0 set()"
     heavy, checks, kinds, listed, functions = run(IMPORTS.replace("HEAVY", str(HEAVY))).splitlines()
-    assert (heavy, checks, listed) == ("set()", "w2v.losses.gradient", "True")
-    assert kinds == "w2v.vectors.keyed w2v.training.model"
+    assert (heavy, checks, listed) == ("set()", "w2v._losses.gradient", "True")
+    assert kinds == "w2v._vectors.keyed w2v._training.model"
     assert re.match("<function train at .*> <function perplexity at ", functions)
-    public = set(w2v.__all__) - {"losses"}  # this name is a module
+    public = set(w2v.__all__) - {"formats", "losses"}  # these names are modules
     assert not {module.name for module in pkgutil.iter_modules(w2v.__path__)} & public
 
 
@@ -170,7 +170,7 @@ def test_help_describes_each_command_by_its_own_docstring() -> None:
 
 def test_help_names_every_command() -> None:
     modules = {
-        module.name: importlib.import_module(f"w2v.cli.commands.{module.name}")
+        module.name: importlib.import_module(f"w2v._cli.commands.{module.name}")
         for module in pkgutil.iter_modules(commands.__path__)
     }
     found = {

@@ -22,92 +22,94 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names as in _MODULES, for type checkers and editors
+    from w2v import formats as formats
     from w2v import losses as losses
-    from w2v.errors import SettingsError as SettingsError
-    from w2v.errors import TextWarning as TextWarning
-    from w2v.errors import W2VError as W2VError
-    from w2v.evaluation.analogies import analogies as analogies
-    from w2v.evaluation.change import change as change
-    from w2v.evaluation.compare import compare as compare
-    from w2v.evaluation.evaluate import evaluate as evaluate
-    from w2v.evaluation.link_prediction import link_prediction as link_prediction
-    from w2v.evaluation.next_items import next_items as next_items
-    from w2v.evaluation.probe import probe as probe
-    from w2v.evaluation.similarity import word_pairs as word_pairs
-    from w2v.explore.page import explore_page as explore_page
-    from w2v.losses.loss import Loss as Loss
-    from w2v.losses.registry import Settings as Settings
-    from w2v.plotting.word_map import word_map as word_map
-    from w2v.progress import Progress as Progress
-    from w2v.system.version import __version__ as __version__
-    from w2v.text.phrases import PhraseOptions as PhraseOptions
-    from w2v.text.phrases import Phrases as Phrases
-    from w2v.text.vocabulary import Vocabulary as Vocabulary
-    from w2v.training.classifier import Classifier as Classifier
-    from w2v.training.classifier import load as load
-    from w2v.training.compare_periods import compare_periods as compare_periods
-    from w2v.training.effective_rank import effective_rank as effective_rank
-    from w2v.training.model import Model as Model
-    from w2v.training.perplexity import Perplexity as Perplexity
-    from w2v.training.perplexity import perplexity as perplexity
-    from w2v.training.quantize import prune as prune
-    from w2v.training.quantize import quantize as quantize
-    from w2v.training.search import tune as tune
-    from w2v.training.slices import slices as slices
-    from w2v.training.train import resume as resume
-    from w2v.training.train import train as train
-    from w2v.training.train import train_classifier as train_classifier
-    from w2v.training.train import train_pairs as train_pairs
-    from w2v.vectors.align import align as align
-    from w2v.vectors.combine_models import combine as combine
-    from w2v.vectors.encode import encode as encode
-    from w2v.vectors.keyed import KeyedVectors as KeyedVectors
-    from w2v.vectors.recommend import recommend as recommend
-    from w2v.vectors.unknown_words import UnknownWordError as UnknownWordError
+    from w2v._errors import SettingsError as SettingsError
+    from w2v._errors import TextWarning as TextWarning
+    from w2v._errors import W2VError as W2VError
+    from w2v._evaluation.analogies import analogies as analogies
+    from w2v._evaluation.change import change as change
+    from w2v._evaluation.compare import compare as compare
+    from w2v._evaluation.evaluate import evaluate as evaluate
+    from w2v._evaluation.link_prediction import link_prediction as link_prediction
+    from w2v._evaluation.next_items import next_items as next_items
+    from w2v._evaluation.probe import probe as probe
+    from w2v._evaluation.similarity import word_pairs as word_pairs
+    from w2v._explore.page import explore_page as explore_page
+    from w2v._losses.loss import Loss as Loss
+    from w2v._losses.registry import Settings as Settings
+    from w2v._plotting.word_map import word_map as word_map
+    from w2v._progress import Progress as Progress
+    from w2v._system.version import __version__ as __version__
+    from w2v._text.phrases import PhraseOptions as PhraseOptions
+    from w2v._text.phrases import Phrases as Phrases
+    from w2v._text.vocabulary import Vocabulary as Vocabulary
+    from w2v._training.classifier import Classifier as Classifier
+    from w2v._training.classifier import load as load
+    from w2v._training.compare_periods import compare_periods as compare_periods
+    from w2v._training.effective_rank import effective_rank as effective_rank
+    from w2v._training.model import Model as Model
+    from w2v._training.perplexity import Perplexity as Perplexity
+    from w2v._training.perplexity import perplexity as perplexity
+    from w2v._training.quantize import prune as prune
+    from w2v._training.quantize import quantize as quantize
+    from w2v._training.search import tune as tune
+    from w2v._training.slices import slices as slices
+    from w2v._training.train import resume as resume
+    from w2v._training.train import train as train
+    from w2v._training.train import train_classifier as train_classifier
+    from w2v._training.train import train_pairs as train_pairs
+    from w2v._vectors.align import align as align
+    from w2v._vectors.combine_models import combine as combine
+    from w2v._vectors.encode import encode as encode
+    from w2v._vectors.keyed import KeyedVectors as KeyedVectors
+    from w2v._vectors.recommend import recommend as recommend
+    from w2v._vectors.unknown_words import UnknownWordError as UnknownWordError
 
 _MODULES = {  # the module of each public name
-    "Classifier": "w2v.training.classifier",
-    "KeyedVectors": "w2v.vectors.keyed",
-    "Loss": "w2v.losses.loss",
-    "Model": "w2v.training.model",
-    "Perplexity": "w2v.training.perplexity",
-    "PhraseOptions": "w2v.text.phrases",
-    "Phrases": "w2v.text.phrases",
-    "Progress": "w2v.progress",
-    "Settings": "w2v.losses.registry",
-    "SettingsError": "w2v.errors",
-    "TextWarning": "w2v.errors",
-    "UnknownWordError": "w2v.vectors.unknown_words",
-    "Vocabulary": "w2v.text.vocabulary",
-    "W2VError": "w2v.errors",
-    "__version__": "w2v.system.version",
-    "align": "w2v.vectors.align",
-    "analogies": "w2v.evaluation.analogies",
-    "change": "w2v.evaluation.change",
-    "combine": "w2v.vectors.combine_models",
-    "compare": "w2v.evaluation.compare",
-    "compare_periods": "w2v.training.compare_periods",
-    "effective_rank": "w2v.training.effective_rank",
-    "encode": "w2v.vectors.encode",
-    "evaluate": "w2v.evaluation.evaluate",
-    "explore_page": "w2v.explore.page",
-    "link_prediction": "w2v.evaluation.link_prediction",
-    "load": "w2v.training.classifier",
+    "Classifier": "w2v._training.classifier",
+    "KeyedVectors": "w2v._vectors.keyed",
+    "Loss": "w2v._losses.loss",
+    "Model": "w2v._training.model",
+    "Perplexity": "w2v._training.perplexity",
+    "PhraseOptions": "w2v._text.phrases",
+    "Phrases": "w2v._text.phrases",
+    "Progress": "w2v._progress",
+    "Settings": "w2v._losses.registry",
+    "SettingsError": "w2v._errors",
+    "TextWarning": "w2v._errors",
+    "UnknownWordError": "w2v._vectors.unknown_words",
+    "Vocabulary": "w2v._text.vocabulary",
+    "W2VError": "w2v._errors",
+    "__version__": "w2v._system.version",
+    "align": "w2v._vectors.align",
+    "analogies": "w2v._evaluation.analogies",
+    "change": "w2v._evaluation.change",
+    "combine": "w2v._vectors.combine_models",
+    "compare": "w2v._evaluation.compare",
+    "compare_periods": "w2v._training.compare_periods",
+    "effective_rank": "w2v._training.effective_rank",
+    "encode": "w2v._vectors.encode",
+    "evaluate": "w2v._evaluation.evaluate",
+    "explore_page": "w2v._explore.page",
+    "formats": "w2v.formats",
+    "link_prediction": "w2v._evaluation.link_prediction",
+    "load": "w2v._training.classifier",
     "losses": "w2v.losses",
-    "next_items": "w2v.evaluation.next_items",
-    "perplexity": "w2v.training.perplexity",
-    "probe": "w2v.evaluation.probe",
-    "prune": "w2v.training.quantize",
-    "quantize": "w2v.training.quantize",
-    "recommend": "w2v.vectors.recommend",
-    "resume": "w2v.training.train",
-    "slices": "w2v.training.slices",
-    "train": "w2v.training.train",
-    "train_classifier": "w2v.training.train",
-    "train_pairs": "w2v.training.train",
-    "tune": "w2v.training.search",
-    "word_map": "w2v.plotting.word_map",
-    "word_pairs": "w2v.evaluation.similarity",
+    "next_items": "w2v._evaluation.next_items",
+    "perplexity": "w2v._training.perplexity",
+    "probe": "w2v._evaluation.probe",
+    "prune": "w2v._training.quantize",
+    "quantize": "w2v._training.quantize",
+    "recommend": "w2v._vectors.recommend",
+    "resume": "w2v._training.train",
+    "slices": "w2v._training.slices",
+    "train": "w2v._training.train",
+    "train_classifier": "w2v._training.train",
+    "train_pairs": "w2v._training.train",
+    "tune": "w2v._training.search",
+    "word_map": "w2v._plotting.word_map",
+    "word_pairs": "w2v._evaluation.similarity",
 }
 __all__ = list(_MODULES)
 
@@ -126,7 +128,7 @@ if not TYPE_CHECKING:  # with it, type checkers would assume that every name exi
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(_MODULES[name])
-        is_module = module.__name__ == f"w2v.{name}"  # True for w2v.losses, which is public as a whole
+        is_module = module.__name__ == f"w2v.{name}"  # True for w2v.formats and w2v.losses, which are public as a whole
         value = module if is_module else getattr(module, name)
         globals()[name] = value  # the next use finds it without this function
         return value

@@ -10,7 +10,7 @@ def main() -> None:
     # Until console._raise_on_signals sets its handlers, Ctrl-C has the default action and ends the program at once.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from w2v.cli.main import main
+    from w2v._cli.main import main
 
     main(prog_name="w2v")
 

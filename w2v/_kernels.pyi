@@ -3,7 +3,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.kernel.plan import Plan
+from w2v._kernel.plan import Plan
 
 LOSS_KINDS: dict[str, dict[str, float]]
 MAX_ADAPTIVE_BATCHES: int

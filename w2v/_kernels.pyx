@@ -35,8 +35,8 @@ towards the same output rows, and become similar. If a word occurs twice among t
 twice, and both changes are added to it. In CBOW, the change of the mean is added to the row of each context word: all
 of it, as in word2vec.c, or divided by n, which is the exact gradient (`corrected`).
 
-The step does all arithmetic of training. It is in kernel/step_body.h and knows nothing about words. This file chooses
-the rows. kernel/worker.pxd defines the state of a thread, kernel/deterministic.pxd the rounds of deterministic runs.
+The step does all arithmetic of training. It is in _kernel/step_body.h and knows nothing about words. This file chooses
+the rows. _kernel/worker.pxd defines the state of a thread, _kernel/deterministic.pxd the rounds of deterministic runs.
 The design:
 
 Chunks.     The corpus is a file of ids. Threads take chunks of it from one atomic counter that runs through all epochs,
@@ -95,7 +95,7 @@ Races.      Threads read and write the two matrices without locks, on purpose (H
 Determinism. Because of these races, each run with several threads gives another result. In a deterministic run, threads
             train in rounds of one chunk each. If several threads use a row in a round, all but one of them update
             copies of it. After the round, the changes of the copies are added to the row in a fixed order; see
-            kernel/deterministic.pxd.
+            _kernel/deterministic.pxd.
 """
 
 cimport cython
@@ -104,12 +104,12 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t,
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from w2v.text._text cimport SENTENCE_END_ID
-from w2v.kernel.deterministic cimport (
+from w2v._text._text cimport SENTENCE_END_ID
+from w2v._kernel.deterministic cimport (
     BITS_IN_LINE, Team, add_changes, arrive, atomic_add, atomic_read, atomic_write, copy_rows, copy_shared_rows, enter,
     find_changes, merge_copies, release, wait_for_all,
 )
-from w2v.kernel.worker cimport (
+from w2v._kernel.worker cimport (
     BLOCK_OUTPUTS, CACHE_LINE, LOOKAHEAD, NO_WORD, RECENT_SLOTS, STEP_PANEL, UNUSED_OFFSET, ComposedRows, KeptWords,
     Sizes, Step, StepFunctions, StepMatrix, Window, Worker, bump_allocate, draw, lay_out, lay_out_window, power_of_2,
     scramble, set_inputs, size_of, step_choose, step_column, step_columns, step_loss_start, step_loss_total,
@@ -117,7 +117,7 @@ from w2v.kernel.worker cimport (
 
 import numpy as np
 
-from w2v.settings import MAX_ADAPTIVE_BATCHES, MAX_INPUTS_PER_STEP
+from w2v._settings import MAX_ADAPTIVE_BATCHES, MAX_INPUTS_PER_STEP
 
 cdef extern from * nogil:
     """
@@ -301,7 +301,7 @@ cdef class Kernel:
     cdef int split_at_repeats                # whether a repeated context word begins a new step
     cdef int track_repeats                   # whether steps need to know that a context word repeats
     cdef int64_t epochs, chunk_size, chunks, id_count  # chunks: in an epoch
-    cdef int64_t max_rows, columns           # maximum of output rows in a step, and their columns; see kernel/step.h
+    cdef int64_t max_rows, columns           # maximum of output rows in a step, and their columns; see _kernel/step.h
     cdef int64_t step_width                  # number of values of a row that the steps use
     cdef int64_t fill_ahead                  # how many windows ahead of the step a window is filled
     cdef int64_t prefetch_distance           # how many windows ahead of the step its rows are prefetched; 0: not at all
@@ -710,7 +710,7 @@ cdef class Kernel:
                 <uint32_t>draw(worker) if self.sizes.bfloat16 else 0,
             )
 
-    # -- deterministic runs: rounds of one chunk for each worker, see kernel/deterministic.pxd ----
+    # -- deterministic runs: rounds of one chunk for each worker, see _kernel/deterministic.pxd ----
 
     cdef void run_rounds(self, int64_t worker_index, int64_t end) noexcept nogil:
         """Train this worker's chunk in each round, until a round ends at or after chunk `end`."""

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from w2v.errors import optional_package
-from w2v.system.files import PathLike
-from w2v.text.corpus import python_values
-from w2v.text.normalise import Tokenize
-from w2v.text.words import is_missing
-from w2v.training.classifier import LIKELY
-from w2v.training.model import Model
-from w2v.training.train import train, train_classifier
-from w2v.vectors.cosines import unit
-from w2v.vectors.encode import Encoder, Weights, encode
-from w2v.vectors.keyed import KeyedVectors, load, vectors_of
+from w2v._errors import optional_package
+from w2v._system.files import PathLike
+from w2v._text.corpus import python_values
+from w2v._text.normalise import Tokenize
+from w2v._text.words import is_missing
+from w2v._training.classifier import LIKELY
+from w2v._training.model import Model
+from w2v._training.train import train, train_classifier
+from w2v._vectors.cosines import unit
+from w2v._vectors.encode import Encoder, Weights, encode
+from w2v._vectors.keyed import KeyedVectors, load, vectors_of
 
 with optional_package("w2v.sklearn needs scikit-learn", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -41,7 +41,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Args:
         model: Word vectors: a file that w2v.load reads, KeyedVectors, or a Model, which is neither copied nor changed.
             None to train word vectors in `fit`.
-        weights: "sif", "idf" or "mean"; see w2v.vectors.encode.Encoder. Files without counts need "mean".
+        weights: "sif", "idf" or "mean"; see w2v._vectors.encode.Encoder. Files without counts need "mean".
         training: Arguments of w2v.train for `fit` without a model, such as {"vector_size": 50, "seed": 2}.
 
     Attributes:

@@ -22,9 +22,9 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request,
 
 import w2v
 from tests.helpers import run, start
-from w2v.explore.content import examples
-from w2v.formats.header import ModelHeader
-from w2v.vectors.cosines import unit
+from w2v._explore.content import examples
+from w2v._formats.header import ModelHeader
+from w2v._vectors.cosines import unit
 
 # Long, because these tests must not depend on speed: the machine may be busy.
 TIMEOUT = 60_000  # milliseconds

@@ -16,18 +16,18 @@ import pytest
 
 import w2v
 from tests.helpers import command_of, run
-from w2v.cli import main as cli
-from w2v.cli.commands.evaluation import NOT_COMPARED
-from w2v.cli.options import CLASSIFIER_SETTINGS
-from w2v.graph.walks import WalkOptions
-from w2v.losses.registry import Settings
-from w2v.options import options_of
-from w2v.settings import PRESETS
-from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelOptions
-from w2v.text.phrases import PhraseOptions
-from w2v.training.compare_losses import WORD_LOSSES
-from w2v.training.config import LABEL_SETTINGS, RunConfig
+from w2v._cli import main as cli
+from w2v._cli.commands.evaluation import NOT_COMPARED
+from w2v._cli.options import CLASSIFIER_SETTINGS
+from w2v._graph.walks import WalkOptions
+from w2v._losses.registry import Settings
+from w2v._options import options_of
+from w2v._settings import PRESETS
+from w2v._text.idstore import ReadingOptions
+from w2v._text.labels import LabelOptions
+from w2v._text.phrases import PhraseOptions
+from w2v._training.compare_losses import WORD_LOSSES
+from w2v._training.config import LABEL_SETTINGS, RunConfig
 
 Arguments = dict[str, Any]
 
@@ -733,8 +733,8 @@ def record_call(function: str) -> Iterator[Arguments]:
     recorded; other objects are left out.
     """
     found: Arguments = {}
-    original = pkgutil.resolve_name(f"w2v.{function}")
-    owner, _, attribute = f"w2v.{function}".replace(":", ".").rpartition(".")
+    original = pkgutil.resolve_name(f"w2v._{function}")
+    owner, _, attribute = f"w2v._{function}".replace(":", ".").rpartition(".")
 
     def record(*args: Any, **kwargs: Any) -> None:
         signature = inspect.signature(original)
@@ -831,7 +831,7 @@ def test_functions_have_the_defaults_of_the_commands() -> None:
     expected: dict[tuple[str, str], Any] = {}
     for case in CALLS:
         defaults = case.defaults | OTHER_DEFAULTS.get(case.function, {})
-        for name, parameter in inspect.signature(pkgutil.resolve_name(f"w2v.{case.function}")).parameters.items():
+        for name, parameter in inspect.signature(pkgutil.resolve_name(f"w2v._{case.function}")).parameters.items():
             if name in defaults and parameter.default is not parameter.empty:
                 default = parameter.default
                 found[case.function, name] = list(default) if isinstance(default, tuple) else default

@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from w2v.cli import main as cli
+from w2v._cli import main as cli
 
 
 def completions(line: str) -> list[str]:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import QUICK, run, run_json, write_with_strings
-from w2v.cli.commands import training
-from w2v.training.config import RunConfig, read_options
-from w2v.training.views import settings_to_repeat
+from w2v._cli.commands import training
+from w2v._training.config import RunConfig, read_options
+from w2v._training.views import settings_to_repeat
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)
 

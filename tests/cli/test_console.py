@@ -14,8 +14,8 @@ import pytest
 
 import w2v
 from tests.helpers import PROGRAM, QUICK, Terminal, needs_full_device, run, run_json, start
-from w2v.cli import console
-from w2v.progress import Progress
+from w2v._cli import console
+from w2v._progress import Progress
 
 ESCAPE = re.compile(rb"\x1b\[[?0-9;]*[A-Za-z]")
 HIDE, SHOW, ERASE_LINE = b"\x1b[?25l", b"\x1b[?25h", b"\x1b[2K"
@@ -25,8 +25,8 @@ TRAINING = Progress(
 
 
 SHOW_TRAINING = f"""
-from w2v.cli import console
-from w2v.progress import Progress
+from w2v._cli import console
+from w2v._progress import Progress
 with console.ProgressPrinter() as report:
     report({TRAINING})
 """
@@ -52,8 +52,8 @@ def test_cursor_is_visible_after_two_ctrl_c() -> None:
     """The first Ctrl-C shows the cursor, because the second ends the program at once."""
     program = """if True:
         import signal
-        from w2v.cli import console
-        from w2v.progress import Progress
+        from w2v._cli import console
+        from w2v._progress import Progress
         with console._raise_on_signals(), console.ProgressPrinter() as report:
             report(Progress("train", 1, 2, "words"))
             try:
@@ -84,7 +84,7 @@ def test_narrow_terminal_folds_the_values() -> None:
 def test_trials_of_tuning_are_printed_above_the_bar(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text(sample.read_text("utf-8")[:200_000], "utf-8")
     before = """if True:
-        from w2v.training import search
+        from w2v._training import search
         search.SEEDS, search.KEEP_PROBABILITY = (1,), 0
         search.CHOICES = {"window": (9,), "negative": (4,), "sample": (0.003,), "alpha": (0.5,), "min_alpha": (0.1,)}
         """
@@ -226,7 +226,7 @@ def test_closed_pipe_causes_no_message(arguments: list[str]) -> None:
 def test_run_continues_if_the_reader_of_its_log_has_ended(sample: Path, tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    script = "from w2v.cli import console; console.LOG_EVERY = 0; " + PROGRAM[2]
+    script = "from w2v._cli import console; console.LOG_EVERY = 0; " + PROGRAM[2]
     command = [sys.executable, "-c", script, "train", sample, *QUICK, "-o", tmp_path / "m.bin", "--json"]
     with os.fdopen(writer, "wb") as pipe:
         process = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=pipe)
@@ -236,7 +236,7 @@ def test_run_continues_if_the_reader_of_its_log_has_ended(sample: Path, tmp_path
 
 WAIT_FOR_HANG_UP = """
 import select, signal
-from w2v.cli import console
+from w2v._cli import console
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 console.REDRAW_EVERY = 0
 report = console.ProgressPrinter.__call__
@@ -306,7 +306,7 @@ def test_harmless_text_and_json_are_printed_unchanged(hostile: Path) -> None:
 
 SIGNAL_IN_A_METHOD = """
 import os, signal
-from w2v.cli import console
+from w2v._cli import console
 class Something:
     def __init__(self):
         end_in("__init__")

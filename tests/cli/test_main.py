@@ -19,17 +19,17 @@ import pytest
 
 import w2v
 from tests.helpers import IS_ROOT, PROGRAM, QUICK, command_of, run, run_json, write_with_strings
-from w2v.cli import console, outputs
-from w2v.cli import main as cli
-from w2v.graph.walks import WalkOptions
-from w2v.losses.registry import Settings
-from w2v.options import MINIMUM, options_of
-from w2v.system import memory
-from w2v.system.files import EXISTS
-from w2v.system.signals import REPEATED_SIGNALS, TERMINATION_SIGNALS
-from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelOptions
-from w2v.text.phrases import PhraseOptions
+from w2v._cli import console, outputs
+from w2v._cli import main as cli
+from w2v._graph.walks import WalkOptions
+from w2v._losses.registry import Settings
+from w2v._options import MINIMUM, options_of
+from w2v._system import memory
+from w2v._system.files import EXISTS
+from w2v._system.signals import REPEATED_SIGNALS, TERMINATION_SIGNALS
+from w2v._text.idstore import ReadingOptions
+from w2v._text.labels import LabelOptions
+from w2v._text.phrases import PhraseOptions
 
 # Each command succeeds with these arguments.
 ARGUMENTS = {
@@ -701,7 +701,7 @@ def test_settings_of_a_model_that_are_damaged_or_newer_are_refused(tmp_path: Pat
 
 
 def test_internal_errors_are_reported_in_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.cli.commands.vectors.load", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("w2v._cli.commands.vectors.load", lambda *_, **__: 1 / 0)
     error = run("query", model, "france", code=1).stderr
     assert error == "w2v: internal error: ZeroDivisionError: division by zero\n"
 
@@ -723,8 +723,8 @@ def test_missing_permissions_are_reported(sample: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "signal_number"),
     [
-        ("w2v.text.idstore._write_all", signal.SIGINT),
-        *(("w2v.training.run.Run._check_divergence", number) for number in (*TERMINATION_SIGNALS, *REPEATED_SIGNALS)),
+        ("w2v._text.idstore._write_all", signal.SIGINT),
+        *(("w2v._training.run.Run._check_divergence", number) for number in (*TERMINATION_SIGNALS, *REPEATED_SIGNALS)),
     ],
 )
 def test_signals_leave_no_files(
@@ -764,7 +764,7 @@ def test_characters_that_the_encoding_lacks_are_escaped(tmp_path: Path) -> None:
 
 def test_query_imports_no_slow_module(model: Path) -> None:
     script = (
-        "import sys; from w2v.cli.main import main\n"
+        "import sys; from w2v._cli.main import main\n"
         "try: main(['query', sys.argv[1], 'france'])\n"
         "except SystemExit as end: assert end.code == 0\n"
         "assert not {'scipy', 'zstandard', 'gensim', 'matplotlib', 'rich.live', 'ml_dtypes'} & set(sys.modules)"

@@ -15,9 +15,9 @@ import pytest
 
 import w2v
 from tests.helpers import PROGRAM, QUICK, assert_mode, command_of, full_disk, run
-from w2v.cli import main, outputs
-from w2v.cli.commands import evaluation, training
-from w2v.text.corpus import Corpus
+from w2v._cli import main, outputs
+from w2v._cli.commands import evaluation, training
+from w2v._text.corpus import Corpus
 
 PACKAGE = Path(w2v.__file__).parent
 # A command line for each option or argument that names an output file.
@@ -115,7 +115,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "open_training", fail)
     monkeypatch.setattr(Corpus, "blocks", fail)
     monkeypatch.setattr(evaluation, "effective_rank", fail)
-    monkeypatch.setattr("w2v.formats.registry.read", fail)
+    monkeypatch.setattr("w2v._formats.registry.read", fail)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from w2v.cli import printing
-from w2v.evaluation.analogies import AnalogyResult, Section
-from w2v.evaluation.compare import Band, Comparison
-from w2v.evaluation.scores import Evaluation, EvaluationResult, Score
-from w2v.evaluation.similarity import PairsResult
-from w2v.losses.code_lengths import CodeLengths, TreeLength, WordCodes
-from w2v.training.effective_rank import EffectiveRank
-from w2v.training.perplexity import Perplexity
-from w2v.training.search import Trial
+from w2v._cli import printing
+from w2v._evaluation.analogies import AnalogyResult, Section
+from w2v._evaluation.compare import Band, Comparison
+from w2v._evaluation.scores import Evaluation, EvaluationResult, Score
+from w2v._evaluation.similarity import PairsResult
+from w2v._losses.code_lengths import CodeLengths, TreeLength, WordCodes
+from w2v._training.effective_rank import EffectiveRank
+from w2v._training.perplexity import Perplexity
+from w2v._training.search import Trial
 
 OTHER_SETS = (
     "w2v evaluate MODEL --questions FILE --pairs FILE uses your own test sets, and w2v evaluate MODEL --held-out FILE "

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.helpers import Terminal
-from w2v.cli.prompt import completer, typed_lines
+from w2v._cli.prompt import completer, typed_lines
 
 
 def test_tab_completes_words_help_is_shown_and_ctrl_d_ends_the_program(model: Path) -> None:

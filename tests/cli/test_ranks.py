@@ -10,7 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import run
-from w2v.cli.commands import training
+from w2v._cli.commands import training
 
 
 @pytest.mark.parametrize("is_root", [True, False])

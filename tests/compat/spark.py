@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import w2v
+from w2v._formats import spark as spark_folders
 from w2v.data import make
-from w2v.formats import spark as spark_folders
 
 SENTENCES = [line.split() for line in make.corpus(20_000, seed=1)]
 QUERIES = ["the", "capital", "was"]

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import import_gensim, related_vectors, run
-from w2v.errors import SettingsError, W2VError
-from w2v.evaluation import analogies as analogies_module
-from w2v.evaluation.analogies import Section, analogies, section_pairs
-from w2v.evaluation.evaluate import evaluate
-from w2v.vectors import _search
-from w2v.vectors.keyed import KeyedVectors
+from w2v._errors import SettingsError, W2VError
+from w2v._evaluation import analogies as analogies_module
+from w2v._evaluation.analogies import Section, analogies, section_pairs
+from w2v._evaluation.evaluate import evaluate
+from w2v._vectors import _search
+from w2v._vectors.keyed import KeyedVectors
 
 GensimVectors = import_gensim("gensim.models").KeyedVectors
 Question = tuple[str, str, str, str]

@@ -8,9 +8,9 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation.change import change
-from w2v.formats.header import ModelHeader
-from w2v.vectors.cosines import cosine
+from w2v._evaluation.change import change
+from w2v._formats.header import ModelHeader
+from w2v._vectors.cosines import cosine
 
 WORDS, SIZE = 1500, 20
 BASE = np.random.default_rng(1).normal(size=(WORDS, SIZE))

@@ -7,8 +7,8 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation import compare as comparing
-from w2v.evaluation.compare import compare
+from w2v._evaluation import compare as comparing
+from w2v._evaluation.compare import compare
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
 
 

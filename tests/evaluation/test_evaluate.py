@@ -10,15 +10,15 @@ from scipy import stats
 
 import w2v
 from tests.helpers import TOPICS, run, run_json, topic_sentences
-from w2v.evaluation import evaluate as evaluating
-from w2v.evaluation import scores as scoring
-from w2v.evaluation.evaluate import evaluate
-from w2v.evaluation.scores import RESAMPLES, ItemScores, Score, mcnemar, spearman
-from w2v.formats.header import ModelHeader
-from w2v.progress import Progress
-from w2v.text.normalise import TextOptions
-from w2v.vectors.keyed import KeyedVectors
-from w2v.vectors.neighbours import nearest_rows
+from w2v._evaluation import evaluate as evaluating
+from w2v._evaluation import scores as scoring
+from w2v._evaluation.evaluate import evaluate
+from w2v._evaluation.scores import RESAMPLES, ItemScores, Score, mcnemar, spearman
+from w2v._formats.header import ModelHeader
+from w2v._progress import Progress
+from w2v._text.normalise import TextOptions
+from w2v._vectors.keyed import KeyedVectors
+from w2v._vectors.neighbours import nearest_rows
 
 
 def item_scores(values: np.ndarray, strata: np.ndarray) -> ItemScores:

@@ -5,9 +5,9 @@ import pytest
 
 import w2v
 from tests.helpers import TOPICS, read_text, topic_sentences
-from w2v.evaluation import held_out as held_out_module
-from w2v.evaluation.held_out import WINDOW, GapTest
-from w2v.text.corpus import Corpus
+from w2v._evaluation import held_out as held_out_module
+from w2v._evaluation.held_out import WINDOW, GapTest
+from w2v._text.corpus import Corpus
 
 
 def held_out(sentences: list[list[str]], share: float = 0.5) -> tuple[GapTest, w2v.Vocabulary]:

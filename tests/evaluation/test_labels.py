@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from w2v.errors import W2VError
-from w2v.evaluation.labels import Predictions, evaluate_labels, predicted_labels, score_labels, wilson_interval
+from w2v._errors import W2VError
+from w2v._evaluation.labels import Predictions, evaluate_labels, predicted_labels, score_labels, wilson_interval
 
 LABELS = ["sport", "politics", "science", "art"]
 

@@ -9,10 +9,10 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation import link_prediction as links
-from w2v.evaluation.link_prediction import BASELINES, link_prediction
-from w2v.graph.graph import Graph
-from w2v.vectors.keyed import KeyedVectors
+from w2v._evaluation import link_prediction as links
+from w2v._evaluation.link_prediction import BASELINES, link_prediction
+from w2v._graph.graph import Graph
+from w2v._vectors.keyed import KeyedVectors
 
 
 def some_graph(nodes: int = 60, seed: int = 1) -> networkx.Graph:

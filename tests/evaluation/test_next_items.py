@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation.next_items import BASELINES, next_items
-from w2v.evaluation.scores import Evaluation, EvaluationResult, Score
-from w2v.vectors.keyed import KeyedVectors
+from w2v._evaluation.next_items import BASELINES, next_items
+from w2v._evaluation.scores import Evaluation, EvaluationResult, Score
+from w2v._vectors.keyed import KeyedVectors
 
 TRAINED_ON = [["a", "b", "c"], ["a", "b", "d"], ["e", "f"], ["f", "e", "a"], ["b", "c"], ["e", "d"]]
 SESSIONS = [["a", "b", "c"], ["e", "f"], ["a"], ["a", "b", "a"], ["c", "x"], ["x", "f"], ["d", "e", "c", "b"]]

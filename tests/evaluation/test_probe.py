@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation import probe as probing
-from w2v.evaluation.probe import fit_logistic, probe
-from w2v.vectors.keyed import KeyedVectors
+from w2v._evaluation import probe as probing
+from w2v._evaluation.probe import fit_logistic, probe
+from w2v._vectors.keyed import KeyedVectors
 
 LETTERS = "abc"
 WORDS = [f"{letter}{number}" for letter in LETTERS for number in range(20)]

@@ -10,12 +10,12 @@ from scipy import stats
 
 import w2v
 from tests.helpers import SMALL, import_gensim, related_vectors
-from w2v.errors import W2VError
-from w2v.evaluation import similarity as similarity_module
-from w2v.evaluation.similarity import MAX_LINE_BYTES, rated_pairs, word_pairs
-from w2v.formats.header import ModelHeader
-from w2v.text.normalise import TextOptions
-from w2v.vectors.keyed import KeyedVectors
+from w2v._errors import W2VError
+from w2v._evaluation import similarity as similarity_module
+from w2v._evaluation.similarity import MAX_LINE_BYTES, rated_pairs, word_pairs
+from w2v._formats.header import ModelHeader
+from w2v._text.normalise import TextOptions
+from w2v._vectors.keyed import KeyedVectors
 
 
 def test_correlations_equal_gensim(tmp_path: Path) -> None:

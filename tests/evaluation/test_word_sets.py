@@ -11,9 +11,9 @@ from sklearn.metrics.cluster import contingency_matrix
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.evaluation import word_sets
-from w2v.evaluation.scores import Evaluation
-from w2v.vectors.keyed import KeyedVectors
+from w2v._evaluation import word_sets
+from w2v._evaluation.scores import Evaluation
+from w2v._vectors.keyed import KeyedVectors
 
 GROUPS = [[f"{letter}{number}" for number in range(8)] for letter in "xyz"]
 

@@ -12,9 +12,9 @@ from hypothesis.extra import numpy as arrays
 
 import w2v
 from tests.helpers import SMALL, explorer_of
-from w2v.explore import content
-from w2v.explore.content import MAX_COORDINATE, embedded_model, encode_array, examples, word_maps
-from w2v.formats.storage import quantise
+from w2v._explore import content
+from w2v._explore.content import MAX_COORDINATE, embedded_model, encode_array, examples, word_maps
+from w2v._formats.storage import quantise
 
 
 def map_data(vectors: w2v.KeyedVectors, restrict_vocab: int) -> dict[str, Any]:

@@ -5,8 +5,8 @@ import pytest
 
 import w2v
 from tests.helpers import explorer_of
-from w2v.explore.explorer import Completer, fold
-from w2v.vectors.cosines import unit
+from w2v._explore.explorer import Completer, fold
+from w2v._vectors.cosines import unit
 
 WORDS = ["the", "Köln", "Straße", "kol", "koln", "İzmir", "ΟΔΟΣ", "οδός", "a\nb", "", "ba", "한국", "über", "X"]
 

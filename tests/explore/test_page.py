@@ -12,9 +12,9 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.explore.page import EXPORT, IMPORT, MODULES, explore_page
+from w2v._explore.page import EXPORT, IMPORT, MODULES, explore_page
 
-ASSETS = Path(w2v.__file__).parent / "explore" / "assets"
+ASSETS = Path(w2v.__file__).parent / "_explore" / "assets"
 HOSTILE = [
     "<script>", "</script>", "<!--", "]]>", "{{script}}", "\"'&", "\u2028", "\0", "\ud800", "💥", "אב", "x" * 10_000,
 ]  # fmt: skip

@@ -14,8 +14,8 @@ import pytest
 
 import w2v
 from tests.helpers import explorer_of, run, start
-from w2v.explore import server as server_module
-from w2v.explore.server import MAX_BYTES, Server
+from w2v._explore import server as server_module
+from w2v._explore.server import MAX_BYTES, Server
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ import pytest
 import w2v.fasttext
 from tests.faults.fasttext_classifier import LABELS, WORDS, File
 from w2v import Classifier, W2VError
+from w2v._vectors.cosines import unit
 from w2v.data import make
 from w2v.fasttext import FastText, util
 from w2v.fasttext.FastText import _FastText
-from w2v.vectors.cosines import unit
 
 OPTIONS: dict[str, Any] = {"dim": 8, "bucket": 300, "thread": 1, "lr": 0.2, "minCount": 2, "epoch": 2}
 
@@ -403,8 +403,8 @@ def test_autotune_searches_for_the_arguments_that_are_not_given(
 
 
 def test_autotune_trains_with_the_best_arguments(labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10, 30)})
-    monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
+    monkeypatch.setattr("w2v._training.tune_labels.CHOICES", {"epochs": (10, 30)})
+    monkeypatch.setattr("w2v._training.tune_labels.VECTOR_SIZES", (100,))
     model = w2v.fasttext.train_supervised(labelled, minn=2, maxn=3, thread=1, autotuneValidationFile=labelled)
     assert model.epoch in (10, 30)
     assert (model.minn, model.maxn) == (2, 3)
@@ -412,15 +412,15 @@ def test_autotune_trains_with_the_best_arguments(labelled: Path, monkeypatch: py
 
 
 def test_autotune_keeps_a_minn_without_maxn(labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10,)})
-    monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
+    monkeypatch.setattr("w2v._training.tune_labels.CHOICES", {"epochs": (10,)})
+    monkeypatch.setattr("w2v._training.tune_labels.VECTOR_SIZES", (100,))
     model = w2v.fasttext.train_supervised(labelled, minn=2, thread=1, autotuneValidationFile=labelled)
     assert (model.minn, model.maxn) == (2, 5)
 
 
 def test_autotune_quantizes_to_a_size(labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.training.tune_labels.CHOICES", {"epochs": (10,)})
-    monkeypatch.setattr("w2v.training.tune_labels.VECTOR_SIZES", (100,))
+    monkeypatch.setattr("w2v._training.tune_labels.CHOICES", {"epochs": (10,)})
+    monkeypatch.setattr("w2v._training.tune_labels.VECTOR_SIZES", (100,))
     small = {"autotuneValidationFile": labelled, "autotuneModelSize": "120K"}
     model = w2v.fasttext.train_supervised(labelled, minn=2, maxn=3, thread=1, **small)
     assert model.is_quantized()

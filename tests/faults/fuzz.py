@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from w2v.vectors.encode import encode
+from w2v._vectors.encode import encode
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -43,7 +43,7 @@ FOLDER = Path("build/fuzz")
 MEMORY_LIMIT = 1 << 30  # bytes of memory of the process that fuzzes a loader
 TIME_LIMIT = 30  # seconds for an input
 MAX_INPUT = 4096  # bytes
-# For each loader, the format of w2v.formats.registry that it reads. Formats that a library reads are not fuzzed.
+# For each loader, the format of w2v._formats.registry that it reads. Formats that a library reads are not fuzzed.
 FORMATS = {
     "native": "native",
     "fasttext": "fasttext",
@@ -73,14 +73,14 @@ def seed_files() -> dict[str, dict[str, bytes]]:
     import gensim
 
     import w2v
-    from w2v.formats import registry
+    from w2v._formats import registry
+    from w2v._text.corpus import Corpus
+    from w2v._text.idstore import ReadingOptions, read_corpus
+    from w2v._training import checkpoint, checkpoint_folder
+    from w2v._vectors.keyed import KeyedVectors
+    from w2v._vectors.reduce import change_storage
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
-    from w2v.text.corpus import Corpus
-    from w2v.text.idstore import ReadingOptions, read_corpus
-    from w2v.training import checkpoint, checkpoint_folder
-    from w2v.vectors.keyed import KeyedVectors
-    from w2v.vectors.reduce import change_storage
 
     checkpoint.checksum = empty_checksum
     vectors = KeyedVectors(WORDS, np.arange(12, dtype=np.float32).reshape(4, 3) - 5.5)
@@ -189,22 +189,22 @@ def empty_checksum(arrays: object, settings: object) -> str:
 
 def loaders() -> dict[str, Callable[[Path], object]]:
     """Return a function for each loader, which reads a file. For any file it may raise only W2VError."""
-    from w2v.cli import info
-    from w2v.errors import W2VError
-    from w2v.evaluation.analogies import analogies
-    from w2v.evaluation.similarity import word_pairs
+    from w2v._cli import info
+    from w2v._errors import W2VError
+    from w2v._evaluation.analogies import analogies
+    from w2v._evaluation.similarity import word_pairs
+    from w2v._graph import readers
+    from w2v._graph.walks import WalkOptions, walk_blocks
+    from w2v._losses import hierarchical_softmax
+    from w2v._text import corpus, idstore
+    from w2v._text.vocabulary import Vocabulary
+    from w2v._training import checkpoint
+    from w2v._training.classifier import Classifier
+    from w2v._training.config import read_options
+    from w2v._training.model import Model
+    from w2v._vectors.keyed import KeyedVectors, load
     from w2v.gensim.models.phrases import Phrases
     from w2v.gensim.models.word2vec import Word2Vec
-    from w2v.graph import readers
-    from w2v.graph.walks import WalkOptions, walk_blocks
-    from w2v.losses import hierarchical_softmax
-    from w2v.text import corpus, idstore
-    from w2v.text.vocabulary import Vocabulary
-    from w2v.training import checkpoint
-    from w2v.training.classifier import Classifier
-    from w2v.training.config import read_options
-    from w2v.training.model import Model
-    from w2v.vectors.keyed import KeyedVectors, load
 
     checkpoint.checksum = empty_checksum
 
@@ -321,7 +321,7 @@ def mutate_native(data: bytes, max_size: int, seed: int) -> bytes:
     """
     import atheris
 
-    from w2v.formats import native
+    from w2v._formats import native
 
     generator = random.Random(seed)
     start = 8 + int.from_bytes(data[:8], "little")
@@ -357,8 +357,8 @@ def fuzz(name: str, load: Callable[[Path], object], contents: dict[str, bytes], 
     """Fuzz a loader. Call this in a separate process, because libFuzzer ends it."""
     import atheris
 
-    from w2v.errors import W2VError
-    from w2v.text.decompress import is_compressed, max_unpacked
+    from w2v._errors import W2VError
+    from w2v._text.decompress import is_compressed, max_unpacked
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = Path(tempfile.mkdtemp(prefix="w2v-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))

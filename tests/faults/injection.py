@@ -127,7 +127,7 @@ SETTINGS = b'corpus = "corpus.txt"\noutput = "new.txt"\nepochs = 1\nworkers = 1\
 
 def kinds_of_training() -> Iterator[Job]:
     """Yield trainings with checkpoints: every loss, model and storage, and other options."""
-    from w2v.losses.registry import LOSSES
+    from w2v._losses.registry import LOSSES
 
     def job(corpus: str, every: str, options: str) -> Job:
         command = f"train {corpus} -o new.safetensors --force --workers 1 --quiet {CHECKPOINTS} {every} {options}"
@@ -282,7 +282,7 @@ class FaultInjector:
         return os.waitstatus_to_exitcode(ended[1])
 
     def _run_child(self, command: list[str], fault: Fault) -> None:
-        from w2v.cli.main import main
+        from w2v._cli.main import main
 
         code = 70
         try:
@@ -478,7 +478,7 @@ class FaultInjector:
 
     def newest_position(self) -> int:
         """Read all checkpoints, so that a damaged one raises an error; return the position of the newest, or 0."""
-        from w2v.training import checkpoint, checkpoint_folder
+        from w2v._training import checkpoint, checkpoint_folder
 
         paths = checkpoint_folder.files(self.folder / "checkpoints")
         return max((checkpoint.read_checkpoint(path).resume_info.done for path in paths), default=0)
@@ -528,7 +528,7 @@ def comparable_content(path: Path) -> object:
     data = path.read_bytes()
     if path.suffix != ".safetensors" or data == OLD:
         return data
-    from w2v.formats.native import read_native
+    from w2v._formats.native import read_native
 
     arrays, metadata = read_native(path)
     return {name: array.tobytes() for name, array in arrays.items()}, metadata.get("settings")
@@ -604,11 +604,11 @@ def import_everything() -> None:
     import matplotlib.figure
     import scipy.stats  # noqa: F401
 
-    import w2v.cli.commands.evaluation
-    import w2v.cli.commands.pictures
-    import w2v.cli.commands.preparation
-    import w2v.cli.commands.training
-    import w2v.cli.commands.vectors  # noqa: F401
+    import w2v._cli.commands.evaluation
+    import w2v._cli.commands.pictures
+    import w2v._cli.commands.preparation
+    import w2v._cli.commands.training
+    import w2v._cli.commands.vectors  # noqa: F401
 
     figure = matplotlib.figure.Figure()
     figure.subplots().set_title("find the fonts")
@@ -618,7 +618,7 @@ def import_everything() -> None:
 def compile_kernels(job: Job) -> None:
     """Compile the kernels of a training with Numba once, in this process, so that its runs inherit them."""
     import w2v
-    from w2v.losses.registry import LOSSES
+    from w2v._losses.registry import LOSSES
 
     options = dict(itertools.pairwise(job.command))
     loss = options.get("--loss", "ns")

@@ -129,10 +129,10 @@ def run(*command: str) -> tuple[int | None, str]:
 
 def tests_of(path: Path) -> list[str]:
     """Return the files with the tests of a module in the order in which they run."""
-    folder = COPY.joinpath("tests", *path.parts[1:-1])
+    folder = COPY.joinpath("tests", *(part.removeprefix("_") for part in path.parts[1:-1]))
     while not folder.is_dir():
         folder = folder.parent
-    files = [folder / f"test_{path.stem.lower()}.py"]
+    files = [folder / f"test_{path.stem.lower().strip('_')}.py"]
     if folder == COPY / "tests":
         files += sorted(folder.glob("test_*.py"))
     else:

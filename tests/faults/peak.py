@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from w2v.system.memory import peak_resident_bytes
+from w2v._system.memory import peak_resident_bytes
 
 RESET = Path("/proc/self/clear_refs")
 SLACK = 8 << 20  # bytes; a peak that has risen by more is reset before the next use

@@ -15,14 +15,14 @@ import numpy as np
 
 import w2v
 from tests.faults.variants import assert_modules_of_variant
+from w2v._graph.graph import Graph
+from w2v._graph.walks import WalkOptions, walk_blocks
+from w2v._kernel.plan import INSTRUCTION_SETS
 from w2v._kernels import LOSS_KINDS, step_for
-from w2v.graph.graph import Graph
-from w2v.graph.walks import WalkOptions, walk_blocks
-from w2v.kernel.plan import INSTRUCTION_SETS
-from w2v.system.threads import map_in_order
-from w2v.text._text import PADDING
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions, read_corpus
+from w2v._system.threads import map_in_order
+from w2v._text._text import PADDING
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions, read_corpus
 
 WORKERS = 4
 RUNS = [(loss, False) for loss in LOSS_KINDS] + [(loss, True) for loss in ("ns", "nce", "sampled", "hs")]

@@ -20,18 +20,18 @@ FAULTS = ROOT / "tests/faults"
 
 WRITE_PAST_THE_END = """
 import numpy as np
-from w2v.losses import _tree
+from w2v._losses import _tree
 _tree.fill_alias(np.array([0.5, 0.5, 2]), np.zeros((3, 2), np.uint32), np.empty(1, np.int64))
 """
 OVERFLOW = """
 import numpy as np
-from w2v.formats import _formats
+from w2v._formats import _formats
 _formats.binary_split(np.frombuffer(b"word 1234", np.uint8), 1 << 62, 1, True)
 """
 RACE = """
 import threading
 import numpy as np
-from w2v.losses import _tree
+from w2v._losses import _tree
 parents, depths = np.full(1 << 20, 1 << 20, np.int32), np.empty((1 << 20) + 1, np.int64)
 threads = [threading.Thread(target=_tree.fill_depths, args=(parents, depths)) for _ in range(2)]
 for thread in threads:
@@ -47,16 +47,16 @@ CANARIES = {
 }
 COMPILED = [
     "w2v._kernels",
-    "w2v.system._bus_error",
-    "w2v.text._normalise",
-    "w2v.text._phrases",
-    "w2v.text._subwords",
-    "w2v.text._text",
-    "w2v.formats._formats",
-    "w2v.vectors._search",
-    "w2v.losses._tree",
-    "w2v.graph._edges",
-    "w2v.graph._walks",
+    "w2v._system._bus_error",
+    "w2v._text._normalise",
+    "w2v._text._phrases",
+    "w2v._text._subwords",
+    "w2v._text._text",
+    "w2v._formats._formats",
+    "w2v._vectors._search",
+    "w2v._losses._tree",
+    "w2v._graph._edges",
+    "w2v._graph._walks",
 ]
 TESTS_OF_COMPILED = ["test_kernels.py", "kernel/test_loop.py", "text", "losses/test_tree.py", "graph"]
 TESTS_OF_COMPILED += ["formats/test_registry.py", "formats/test_word2vec.py", "evaluation/test_analogies.py"]

@@ -11,7 +11,7 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.formats import native
+from w2v._formats import native
 
 WORDS = ["the", "köln", "a b"]
 

@@ -15,22 +15,22 @@ from hypothesis.extra import numpy as hnp
 
 import w2v
 from tests.helpers import MODELS, QUICK, SMALL, assert_memory_grows, assert_same, memory_of, read_text, run, run_json
-from w2v.errors import install_command
-from w2v.formats import bfloat16, word2vec
-from w2v.formats.native import read_native, write_native
-from w2v.formats.vector_file import VectorFile
-from w2v.kernel.plan import initial_inputs
-from w2v.losses.registry import LOSSES
-from w2v.system import memory
-from w2v.text.corpus import Corpus
-from w2v.text.words import Words
-from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.checkpoint_folder import CheckpointFolder
-from w2v.training.config import RunConfig
-from w2v.training.effective_rank import effective_rank
-from w2v.training.reading import ReadText
-from w2v.training.run import Run
-from w2v.training.start import Initialisation
+from w2v._errors import install_command
+from w2v._formats import bfloat16, word2vec
+from w2v._formats.native import read_native, write_native
+from w2v._formats.vector_file import VectorFile
+from w2v._kernel.plan import initial_inputs
+from w2v._losses.registry import LOSSES
+from w2v._system import memory
+from w2v._text.corpus import Corpus
+from w2v._text.words import Words
+from w2v._training import checkpoint, checkpoint_folder
+from w2v._training.checkpoint_folder import CheckpointFolder
+from w2v._training.config import RunConfig
+from w2v._training.effective_rank import effective_rank
+from w2v._training.reading import ReadText
+from w2v._training.run import Run
+from w2v._training.start import Initialisation
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT32: dict[str, Any] = SMALL | {"max_vocab": 300, "vectors": "input"}

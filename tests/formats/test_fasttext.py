@@ -9,10 +9,10 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, assert_refused, import_gensim, limit_disk_space, run, run_json
-from w2v.formats import fasttext as ours
-from w2v.formats import registry
-from w2v.progress import Progress
-from w2v.settings import MAX_SENTENCE_CONTEXT
+from w2v._formats import fasttext as ours
+from w2v._formats import registry
+from w2v._progress import Progress
+from w2v._settings import MAX_SENTENCE_CONTEXT
 
 UNKNOWN = ["kingdomly", "qüeens", "zzz", "x"]
 OPTIONS: dict[str, Any] = SMALL | {"vector_size": 20, "epochs": 1, "workers": 1, "max_vocab": 400}

@@ -13,9 +13,9 @@ import pytest
 import w2v
 from tests.faults.fasttext_classifier import LABELS, WORDS, File
 from tests.helpers import assert_refused, run, run_json
-from w2v.errors import W2VError
+from w2v._errors import W2VError
+from w2v._formats import registry
 from w2v.fasttext import load_model
-from w2v.formats import registry
 
 TEXTS = ["ab", "ab köln ab", "c ab unknown dé", "unknown", "", "c\tköln c c __label__y"]
 

@@ -11,14 +11,14 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused, run
-from w2v.formats import fasttext, pickles, registry
-from w2v.formats import gensim as ours
-from w2v.formats.pickles import PickledObject
+from w2v._formats import fasttext, pickles, registry
+from w2v._formats import gensim as ours
+from w2v._formats.pickles import PickledObject
+from w2v._text.subwords import Subwords
+from w2v._text.words import Words
+from w2v._vectors.keyed import to_keyed_vectors
 from w2v.gensim.models.keyedvectors import KeyedVectors as OurVectors
 from w2v.gensim.models.word2vec import Word2Vec as OurWord2Vec
-from w2v.text.subwords import Subwords
-from w2v.text.words import Words
-from w2v.vectors.keyed import to_keyed_vectors
 
 gensim = pytest.importorskip("gensim")
 FastText, Word2Vec, GensimVectors = gensim.models.FastText, gensim.models.Word2Vec, gensim.models.KeyedVectors
@@ -294,7 +294,7 @@ def old_fasttext(path: Path, layout: str, words: list[str], buckets: int) -> dic
 def test_ngrams_under_the_old_hash_keep_their_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str, buckets: int
 ) -> None:
-    monkeypatch.setattr("w2v.text.subwords.NGRAMS_AT_ONCE", 20)
+    monkeypatch.setattr("w2v._text.subwords.NGRAMS_AT_ONCE", 20)
     words = ["übß", "bßя", "the", "𝒳大", "те"]
     rows = old_fasttext(tmp_path / "m", layout, words, buckets)
     found = w2v.load(tmp_path / "m")

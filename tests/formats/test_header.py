@@ -8,11 +8,11 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused, run, write_with_strings
-from w2v.errors import W2VError
-from w2v.formats import native
-from w2v.formats.header import GensimObject, ModelHeader, ViewHeader
-from w2v.text.normalise import TextOptions
-from w2v.text.subwords import Subwords
+from w2v._errors import W2VError
+from w2v._formats import native
+from w2v._formats.header import GensimObject, ModelHeader, ViewHeader
+from w2v._text.normalise import TextOptions
+from w2v._text.subwords import Subwords
 
 SAMPLES = Path(__file__).parent / "samples"
 FULL_HEADER = ModelHeader(

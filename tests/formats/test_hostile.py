@@ -17,24 +17,24 @@ from safetensors.numpy import save_file
 
 import w2v
 from tests.helpers import assert_memory_grows, assert_refused
-from w2v.errors import W2VError
-from w2v.formats import fasttext
-from w2v.formats.native import read_native, write_native
-from w2v.losses.hierarchical_softmax import build_tree
-from w2v.text import decompress
-from w2v.text.vocabulary import Vocabulary
-from w2v.training import checkpoint, checkpoint_folder
+from w2v._errors import W2VError
+from w2v._formats import fasttext
+from w2v._formats.native import read_native, write_native
+from w2v._losses.hierarchical_softmax import build_tree
+from w2v._text import decompress
+from w2v._text.vocabulary import Vocabulary
+from w2v._training import checkpoint, checkpoint_folder
 
 SIZE = 24 << 20  # the approximate size of a hostile file in bytes, more than a line of a text may have
 LOAD = """
 import os, sys
 import scipy.stats
-from w2v.system import memory
-from w2v.errors import W2VError
-from w2v.evaluation.analogies import analogies
-from w2v.evaluation.similarity import word_pairs
-from w2v.vectors.keyed import KeyedVectors, load
-from w2v.text.vocabulary import Vocabulary
+from w2v._system import memory
+from w2v._errors import W2VError
+from w2v._evaluation.analogies import analogies
+from w2v._evaluation.similarity import word_pairs
+from w2v._vectors.keyed import KeyedVectors, load
+from w2v._text.vocabulary import Vocabulary
 some = KeyedVectors(["a", "b", "c", "d"], [[1, 0], [0, 1], [1, 1], [1, 2]])
 loaders = {"model": load, "vocabulary": Vocabulary.load}
 loaders |= {"questions": lambda path: analogies(some, path), "pairs": lambda path: word_pairs(some, path)}

@@ -10,11 +10,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.helpers import assert_refused, assert_same_content, make_content
-from w2v.formats.header import ModelHeader
-from w2v.formats.native import read_native, write_native
-from w2v.formats.registry import read, write
-from w2v.vectors.encode import encode
-from w2v.vectors.keyed import load
+from w2v._formats.header import ModelHeader
+from w2v._formats.native import read_native, write_native
+from w2v._formats.registry import read, write
+from w2v._vectors.encode import encode
+from w2v._vectors.keyed import load
 
 
 def test_counts_tensors_and_header_are_read_back(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ import pytest
 
 import w2v
 from tests.helpers import run
-from w2v.formats import registry
+from w2v._formats import registry
 
 MODULE = """
 import json
 from pathlib import Path
-from w2v.formats.base import Format
-from w2v.formats.vector_file import VectorFile
-from w2v.system.files import atomic_write
-from w2v.text.words import Words
+from w2v._formats.base import Format
+from w2v._formats.vector_file import VectorFile
+from w2v._system.files import atomic_write
+from w2v._text.words import Words
 import numpy as np
 
 def read(path, limit=None, progress=None):
@@ -81,7 +81,7 @@ def test_a_format_of_another_package_cannot_replace_one_of_w2v(
         assert [each.name for each in registry.other_formats()] == ["rows"]
     assert caplog.messages == [
         "the format broken is left out: no_such_module:FORMAT cannot be imported: No module named 'no_such_module'",
-        "the format not-a-format is left out: rows_format:NOT_A_FORMAT is not a w2v.formats.base.Format",
+        "the format not-a-format is left out: rows_format:NOT_A_FORMAT is not a w2v.formats.Format",
         "the format same-extension is left out: its name or an extension belongs to another format",
         "the format same-name is left out: its name or an extension belongs to another format",
     ]

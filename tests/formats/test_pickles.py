@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import assert_memory_grows, memory_of
-from w2v.errors import W2VError
-from w2v.formats import pickles
-from w2v.formats.pickles import PickledObject
-from w2v.progress import Progress
+from w2v._errors import W2VError
+from w2v._formats import pickles
+from w2v._formats.pickles import PickledObject
+from w2v._progress import Progress
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -70,7 +70,7 @@ def test_sets_become_lists(tmp_path: Path, kind: Any) -> None:
 
 def test_calls_are_described_even_if_their_module_does_not_exist(tmp_path: Path) -> None:
     nested = {"a": {1: [W2VError("said")]}, "b": Path}
-    (tmp_path / "p").write_bytes(pickle.dumps(nested, 2).replace(b"w2v.errors", b"no.such.one"))
+    (tmp_path / "p").write_bytes(pickle.dumps(nested, 2).replace(b"w2v._errors", b"no.such.one"))
     called = pickles.read(tmp_path / "p")["a"][1][0]
     assert (called.name, called.arguments) == ("no.such.one.W2VError", ("said",))
 

@@ -17,13 +17,13 @@ from hypothesis.extra import numpy as hnp
 
 import w2v
 from tests.helpers import FINITE, VOCABULARY, assert_refused, assert_same_content, make_content, run, run_json
-from w2v.errors import SettingsError, W2VError
-from w2v.formats import registry
-from w2v.formats.bfloat16 import bfloat16
-from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import VectorFile
-from w2v.progress import Progress
-from w2v.text.words import Words
+from w2v._errors import SettingsError, W2VError
+from w2v._formats import registry
+from w2v._formats.bfloat16 import bfloat16
+from w2v._formats.header import ModelHeader
+from w2v._formats.vector_file import VectorFile
+from w2v._progress import Progress
+from w2v._text.words import Words
 
 ROOT = Path(__file__).parents[2]
 EXTENSIONS = [end for one in registry.writable_formats() for end in one.extensions]
@@ -70,10 +70,10 @@ def test_any_words_and_numbers_are_read_back(
 def make_blocks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let readers and writers of all formats process a few rows at a time."""
     for module in ("static", "npy", "fasttext", "sqlite"):
-        monkeypatch.setattr(f"w2v.formats.{module}.BLOCK_ROWS", 7)
+        monkeypatch.setattr(f"w2v._formats.{module}.BLOCK_ROWS", 7)
     for name in ("native.BLOCK_BYTES", "word2vec.BLOCK_BYTES", "row_blocks.BLOCK_BYTES", "row_blocks.HEAD_BYTES"):
-        monkeypatch.setattr(f"w2v.formats.{name}", 500)
-    monkeypatch.setattr("w2v.formats.arrow.BATCH_VALUES", 50)
+        monkeypatch.setattr(f"w2v._formats.{name}", 500)
+    monkeypatch.setattr("w2v._formats.arrow.BATCH_VALUES", 50)
 
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
@@ -302,7 +302,7 @@ def test_settings_that_fasttext_cannot_store_are_refused(tmp_path: Path, setting
 def test_negative_counts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: str) -> None:
     path = tmp_path / f"m{extension}"
     with monkeypatch.context() as patch:
-        patch.setattr("w2v.formats.vector_file._check_values", lambda *_: None)
+        patch.setattr("w2v._formats.vector_file._check_values", lambda *_: None)
         registry.write(path, dataclasses.replace(make_content(), counts=np.full(len(VOCABULARY), -3)))
     with pytest.raises(W2VError, match=r"negative count, -3|its count is not a number"):
         registry.read(path)

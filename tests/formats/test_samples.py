@@ -10,13 +10,13 @@ import pytest
 
 import w2v
 from tests.helpers import run_json
-from w2v.formats import registry
+from w2v._formats import registry
+from w2v._losses.registry import LOSSES, settings_from
+from w2v._training.config import read_options
 from w2v.gensim.models.fasttext import FastText, FastTextKeyedVectors
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.phrases import Phrases
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.losses.registry import LOSSES, settings_from
-from w2v.training.config import read_options
 
 SAMPLES = Path(__file__).parent / "samples"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text("utf-8"))

@@ -10,7 +10,7 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.formats import spacy as spacy_folders
+from w2v._formats import spacy as spacy_folders
 
 WORDS = ["the", "köln", "case", "NOUN"]  # the last two are predefined symbols in spaCy
 

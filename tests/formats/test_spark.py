@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import w2v
 from tests.helpers import assert_refused, run
-from w2v.formats import registry, spark
+from w2v._formats import registry, spark
 
 WORDS = ["the", "köln", "a b", ""]
 VECTORS = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)

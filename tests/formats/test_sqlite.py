@@ -12,9 +12,9 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused, full_disk, run
-from w2v.errors import W2VError
-from w2v.formats import sqlite
-from w2v.formats.sqlite import PLAIN_TABLE, WORDS_TABLE
+from w2v._errors import W2VError
+from w2v._formats import sqlite
+from w2v._formats.sqlite import PLAIN_TABLE, WORDS_TABLE
 
 NAMES = ["the", "köln", "a b"]
 

@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.formats.header import ModelHeader
-from w2v.text.normalise import TextOptions
+from w2v._formats.header import ModelHeader
+from w2v._text.normalise import TextOptions
 
 WORDS = ["the", "Köln", "a"]
 

@@ -8,14 +8,14 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused, run, run_json
-from w2v.formats import native, registry
-from w2v.formats.header import ModelHeader
-from w2v.formats.storage import DTYPES, CompactMatrix, FileStorage, SparseMatrix, join_rows, to_storage
-from w2v.formats.vector_file import VectorFile
+from w2v._formats import native, registry
+from w2v._formats.header import ModelHeader
+from w2v._formats.storage import DTYPES, CompactMatrix, FileStorage, SparseMatrix, join_rows, to_storage
+from w2v._formats.vector_file import VectorFile
+from w2v._text.subwords import Subwords
+from w2v._text.words import Words
+from w2v._vectors.encode import encode
 from w2v.gensim import models as w2v_gensim
-from w2v.text.subwords import Subwords
-from w2v.text.words import Words
-from w2v.vectors.encode import encode
 
 # The largest error of each type, relative to the largest value of a row.
 ERRORS = {"float32": 0, "bf16": 2**-8, "f16": 2**-11, "int8": 1 / 254}

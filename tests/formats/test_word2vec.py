@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import FINITE, assert_memory_grows, assert_refused, assert_same_content, make_content, memory_of
-from w2v.errors import SettingsError, W2VError
-from w2v.formats import _formats, row_blocks, word2vec
-from w2v.formats.registry import read, write
-from w2v.formats.vector_file import VectorFile
-from w2v.progress import Progress
-from w2v.system.threads import NoThread
-from w2v.text import decompress
-from w2v.text.words import Words
+from w2v._errors import SettingsError, W2VError
+from w2v._formats import _formats, row_blocks, word2vec
+from w2v._formats.registry import read, write
+from w2v._formats.vector_file import VectorFile
+from w2v._progress import Progress
+from w2v._system.threads import NoThread
+from w2v._text import decompress
+from w2v._text.words import Words
 
 # -- round trips --------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import pytest
 
 import w2v
 from tests.helpers import assert_refused
-from w2v.errors import W2VError
+from w2v._errors import W2VError
 
 
 def test_written_files_are_plain_numpy_and_text_files(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_all_float_arrays_of_numpy_are_read(tmp_path: Path, kind: str, order: st
 def test_a_piece_of_a_matrix_may_end_anywhere(
     tmp_path: Path, piece: int, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("w2v.formats.tsv.PIECE_BYTES", piece)
+    monkeypatch.setattr("w2v._formats.tsv.PIECE_BYTES", piece)
     (tmp_path / "m.tsv").write_text(f"1\t2.5\n3\t4\n5\t6{end}")
     (tmp_path / "m.metadata.tsv").write_text("a\nb\nc\n")
     np.testing.assert_array_equal(w2v.load(tmp_path / "m.tsv").vectors, [[1, 2.5], [3, 4], [5, 6]])

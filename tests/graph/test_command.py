@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.helpers import run, run_json
-from w2v.errors import W2VError
-from w2v.graph.graph import Graph
-from w2v.graph.readers import read_graph
-from w2v.graph.walks import WalkOptions, walk_blocks, write_walks
-from w2v.text._text import FIRST_TYPE
-from w2v.text.corpus import Corpus
+from w2v._errors import W2VError
+from w2v._graph.graph import Graph
+from w2v._graph.readers import read_graph
+from w2v._graph.walks import WalkOptions, walk_blocks, write_walks
+from w2v._text._text import FIRST_TYPE
+from w2v._text.corpus import Corpus
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ import scipy.io
 import scipy.sparse
 
 from tests.helpers import assert_memory_grows, memory_of
-from w2v.errors import W2VError
-from w2v.graph.graph import Graph, is_graph
-from w2v.graph.readers import GraphOptions, read_graph
-from w2v.text.corpus import Corpus
+from w2v._errors import W2VError
+from w2v._graph.graph import Graph, is_graph
+from w2v._graph.readers import GraphOptions, read_graph
+from w2v._text.corpus import Corpus
 
 TRIANGLE = {"a": {"b": 1.5, "c": 2.0}, "b": {"a": 1.5, "c": 0.25}, "c": {"a": 2.0, "b": 0.25}}
 

@@ -10,9 +10,9 @@ import scipy.sparse
 
 import w2v
 from tests.helpers import assert_same, run, run_json, train_and_stop
-from w2v.graph.walks import WalkOptions
-from w2v.settings import PRESETS
-from w2v.training.config import RunConfig, read_options
+from w2v._graph.walks import WalkOptions
+from w2v._settings import PRESETS
+from w2v._training.config import RunConfig, read_options
 
 SMALL: dict[str, Any] = {"vector_size": 8, "workers": 1, "epochs": 2, "num_walks": 3, "walk_length": 20}
 

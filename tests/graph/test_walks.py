@@ -13,12 +13,12 @@ import pytest
 from scipy import stats
 
 from tests.helpers import limit_disk_space
-from w2v.errors import SettingsError, W2VError
-from w2v.graph.graph import Graph
-from w2v.graph.walks import WalkOptions, walk_blocks, walk_store, write_walks
-from w2v.system import files
-from w2v.text import idstore
-from w2v.text._text import FIRST_TYPE, SENTENCE_END_ID
+from w2v._errors import SettingsError, W2VError
+from w2v._graph.graph import Graph
+from w2v._graph.walks import WalkOptions, walk_blocks, walk_store, write_walks
+from w2v._system import files
+from w2v._text import idstore
+from w2v._text._text import FIRST_TYPE, SENTENCE_END_ID
 
 SIGNIFICANCE = 1e-6  # the seeds are fixed, so a test that passes once always passes
 # A graph with triangles, a pendant node, a loop and nodes of degree 1 to 6.

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tests.helpers import SETS, copy_matrices, log_probability, make_loss, new_plan, run_threads, train_in_python
+from w2v._kernel.plan import Plan, Tags
 from w2v._kernels import Kernel
-from w2v.kernel.plan import Plan, Tags
-from w2v.losses.gradient import numerical_gradient
-from w2v.settings import MAX_INPUTS_PER_STEP
-from w2v.system import memory
+from w2v._losses.gradient import numerical_gradient
+from w2v._settings import MAX_INPUTS_PER_STEP
+from w2v._system import memory
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 TAGS, SIZE, WINDOW = 5, 21, 2

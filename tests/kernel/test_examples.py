@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.helpers import SETS, copy_matrices, make_loss, run_threads, train_in_python
+from w2v._kernel.plan import Plan
 from w2v._kernels import Kernel
-from w2v.kernel.plan import Plan
-from w2v.losses.registry import Settings
-from w2v.system import memory
-from w2v.text.examples import Examples
-from w2v.training.planning import frozen_rows
+from w2v._losses.registry import Settings
+from w2v._system import memory
+from w2v._text.examples import Examples
+from w2v._training.planning import frozen_rows
 
 LABELS, ROWS, DIMENSIONS = 9, 70, 21
 LOSSES: list[dict[str, Any]] = [

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.helpers import log_probability, loss_with_draws, make_loss, new_plan, python_worker, train_in_python
-from w2v.errors import W2VError
-from w2v.kernel import loop
-from w2v.losses import rows
-from w2v.losses.gradient import numerical_gradient
-from w2v.losses.loss import Loss
-from w2v.losses.sampling import SamplingLoss
-from w2v.settings import MAX_INPUTS_PER_STEP
+from w2v._errors import W2VError
+from w2v._kernel import loop
+from w2v._losses import rows
+from w2v._losses.gradient import numerical_gradient
+from w2v._losses.loss import Loss
+from w2v._losses.sampling import SamplingLoss
+from w2v._settings import MAX_INPUTS_PER_STEP
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 WORDS = np.array([-1, -1, 4, 0, 6, 2, -1, 5, 1, 3], np.int32)  # by id: 0 ends a sentence, 1 and 6 are unknown

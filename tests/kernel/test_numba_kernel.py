@@ -14,15 +14,15 @@ from numba.core import caching
 
 import w2v
 from tests.helpers import Hinge, assert_one_line, full_disk, plan_without_text, start
+from w2v._errors import install_command
+from w2v._kernel import numba_kernel, numba_vectors
+from w2v._kernel.numba_kernel import compile_function
+from w2v._losses import registry
+from w2v._losses.loss import Loss
+from w2v._losses.registry import loss_for
+from w2v._settings import MAX_INPUTS_PER_STEP
+from w2v._training.planning import threads_memory
 from w2v.data import make
-from w2v.errors import install_command
-from w2v.kernel import numba_kernel, numba_vectors
-from w2v.kernel.numba_kernel import compile_function
-from w2v.losses import registry
-from w2v.losses.loss import Loss
-from w2v.losses.registry import loss_for
-from w2v.settings import MAX_INPUTS_PER_STEP
-from w2v.training.planning import threads_memory
 
 ROOT = Path(__file__).parents[2]
 LOSSES: dict[str, dict[str, Any]] = {
@@ -106,7 +106,7 @@ def test_resuming_on_another_processor_warns(
     here = numba_kernel.target_name()
     w2v.resume(tmp_path, text)
     assert caplog.records == []
-    code = "from w2v.kernel.numba_kernel import target_name; print(target_name())"
+    code = "from w2v._kernel.numba_kernel import target_name; print(target_name())"
     for name, value in ("UNRELATED", "1"), ("NUMBA_CPU_NAME", "generic"), ("NUMBA_CPU_FEATURES", "+sse2"):
         environment = os.environ | {name: value}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
@@ -188,7 +188,7 @@ def run_python(code: str, folder: Path, **variables: str) -> subprocess.Complete
 def test_numba_is_imported_only_when_used(text: Path, tmp_path: Path) -> None:
     train = f"import sys, w2v; w2v.train({str(text)!r}, epochs=1, workers=1)"
     assert run_python(f"{train}; assert 'numba' not in sys.modules", tmp_path).returncode == 0
-    missing = "import sys; sys.modules['numba'] = None; from w2v.cli.main import main; "
+    missing = "import sys; sys.modules['numba'] = None; from w2v._cli.main import main; "
     for arguments, code in ([], 0), (["--kernel", "numba"], 2):
         command = f"main(['train', {str(text)!r}, '-o', '{code}.bin', '--epochs', '1', *{arguments}])"
         done = run_python(missing + command, tmp_path)
@@ -302,7 +302,7 @@ def test_files_do_not_run_code(text: Path, tmp_path: Path) -> None:
     )
     done = run_python("import w2v; w2v.load('m.safetensors'); w2v.Model.load('m.safetensors')", tmp_path)
     assert f"LossNotImported: {expected}" in done.stderr
-    done = run_python("from w2v.cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
+    done = run_python("from w2v._cli.main import main; main(['train', '--resume', 'states'])", tmp_path)
     assert done.stderr.startswith(f"w2v: {tmp_path / 'states' / 'checkpoint-000001.safetensors'}: {expected}")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 

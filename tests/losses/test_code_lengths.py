@@ -6,8 +6,8 @@ import numpy as np
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.detect import kind_of
-from w2v.losses.code_lengths import code_lengths
+from w2v._detect import kind_of
+from w2v._losses.code_lengths import code_lengths
 
 TEXT = "a a a a b b c d\n"
 WORDS = "</s> 1\na 4\nb 2\nc 1\nd 1\n"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import ALL_LOSSES
-from w2v.losses.registry import LOSSES, Settings
-from w2v.options import choices_of, options_of, type_of
-from w2v.settings import GeneralOptions
+from w2v._losses.registry import LOSSES, Settings
+from w2v._options import choices_of, options_of, type_of
+from w2v._settings import GeneralOptions
 
 # Below the real maxima, for quick tests.
 LARGEST = {"vector_size": 33, "epochs": 2, "workers": 2, "negative": 99, "mixtures": 3, "window": 99}

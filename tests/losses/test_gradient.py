@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import Hinge
+from w2v._losses.loss import Loss
+from w2v._losses.registry import LOSSES
 from w2v.losses import check_gradient
-from w2v.losses.loss import Loss
-from w2v.losses.registry import LOSSES
 
 
 def wrong_hinge(factor: float = 1, forgotten: slice = slice(0), added: float = 0) -> Loss:

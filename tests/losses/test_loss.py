@@ -8,17 +8,17 @@ import pytest
 
 import w2v
 from tests.helpers import new_plan
+from w2v._kernel import loop
+from w2v._kernel.numba_kernel import Kernel
+from w2v._losses import charcnn
+from w2v._losses.charcnn import CharacterCNN
+from w2v._losses.dsoftmax import blocks_of
+from w2v._losses.gradient import Trial, check_gradient
+from w2v._losses.loss import Loss
+from w2v._losses.registry import LOSSES
+from w2v._system import memory
+from w2v._text.vocabulary import Vocabulary
 from w2v.data import make
-from w2v.kernel import loop
-from w2v.kernel.numba_kernel import Kernel
-from w2v.losses import charcnn
-from w2v.losses.charcnn import CharacterCNN
-from w2v.losses.dsoftmax import blocks_of
-from w2v.losses.gradient import Trial, check_gradient
-from w2v.losses.loss import Loss
-from w2v.losses.registry import LOSSES
-from w2v.system import memory
-from w2v.text.vocabulary import Vocabulary
 
 WORDS = Vocabulary(["the", "a", "of", "cat", "cats", "élan", "q"], np.array([9, 7, 4, 4, 2, 1, 1]))
 SIZE = 5

@@ -7,8 +7,8 @@ import pytest
 
 import w2v
 from tests.helpers import CYTHON_LOSSES, loss_with_draws, make_loss, python_worker, train_on_pairs
-from w2v.losses.gradient import step_of
-from w2v.losses.loss import Loss
+from w2v._losses.gradient import step_of
+from w2v._losses.loss import Loss
 
 COUNTS = np.array([9, 7, 4, 4, 2, 1, 1])
 CENTRE = 2

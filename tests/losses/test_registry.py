@@ -13,21 +13,21 @@ import pytest
 import w2v
 from tests.helpers import SMALL, Hinge, assert_same, make_loss, run_json, train_and_stop
 from w2v import _kernels
-from w2v.errors import LossNotImported
-from w2v.evaluation.held_out import GapTest
-from w2v.losses import registry
-from w2v.losses.loss import Loss, by_tensor_name
-from w2v.losses.registry import LOSSES, Settings, loss_for
-from w2v.losses.sampling import NegativeSampling
-from w2v.losses.worker import new_worker
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
-from w2v.text.vocabulary import Vocabulary
-from w2v.training import config, source, train
-from w2v.training.checkpoint import untrained_loss
-from w2v.training.effective_rank import effective_rank
-from w2v.training.planning import memory_needed, plan_run
-from w2v.training.start import Initialisation
+from w2v._errors import LossNotImported
+from w2v._evaluation.held_out import GapTest
+from w2v._losses import registry
+from w2v._losses.loss import Loss, by_tensor_name
+from w2v._losses.registry import LOSSES, Settings, loss_for
+from w2v._losses.sampling import NegativeSampling
+from w2v._losses.worker import new_worker
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import read_corpus
+from w2v._text.vocabulary import Vocabulary
+from w2v._training import config, source, train
+from w2v._training.checkpoint import untrained_loss
+from w2v._training.effective_rank import effective_rank
+from w2v._training.planning import memory_needed, plan_run
+from w2v._training.start import Initialisation
 
 COUNTS = np.array([40, 30, 20, 10, 8, 6, 4, 2, 2, 1])
 

@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 import w2v
 from tests.helpers import DESCENDING_COUNTS as COUNTS
 from tests.helpers import make_loss, python_worker
-from w2v.losses.rows import draw_words, effective_samples, exponentials
+from w2v._losses.rows import draw_words, effective_samples, exponentials
 
 ZIPF = (10_000 / np.arange(1, 21)).astype(np.int64)
 

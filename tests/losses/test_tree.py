@@ -11,10 +11,10 @@ from hypothesis import given
 import w2v
 from tests.helpers import DESCENDING_COUNTS as COUNTS
 from tests.helpers import QUICK, run, run_json
-from w2v.errors import W2VError
-from w2v.losses.hierarchical_softmax import build_tree
-from w2v.losses.registry import Settings
-from w2v.losses.tree import MAX_CODE_LENGTH, Tree, read_codes
+from w2v._errors import W2VError
+from w2v._losses.hierarchical_softmax import build_tree
+from w2v._losses.registry import Settings
+from w2v._losses.tree import MAX_CODE_LENGTH, Tree, read_codes
 
 
 def entropy(shares: np.ndarray) -> float:

@@ -9,9 +9,9 @@ from matplotlib.path import Path as MplPath
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.plotting.arrows import analogy_map, word_path
-from w2v.plotting.figure import COLOURS
-from w2v.plotting.projection import project
+from w2v._plotting.arrows import analogy_map, word_path
+from w2v._plotting.figure import COLOURS
+from w2v._plotting.projection import project
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_labels_leave_the_arrows_free(
     mirror: tuple[int, int], vectors: w2v.KeyedVectors, questions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In every orientation, because rounding alone decides between some places of a label."""
-    monkeypatch.setattr("w2v.plotting.arrows.project", lambda rows: project(rows) * np.float32(mirror))
+    monkeypatch.setattr("w2v._plotting.arrows.project", lambda rows: project(rows) * np.float32(mirror))
     picture = analogy_map(vectors, None, questions)
     picture.draw_without_rendering()
     axes = picture.axes[0]

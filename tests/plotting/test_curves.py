@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, interrupt, run, train_and_stop
-from w2v.plotting.curves import run_picture, spectrum
-from w2v.training import run as run_module
-from w2v.training.effective_rank import EffectiveRank
+from w2v._plotting.curves import run_picture, spectrum
+from w2v._training import run as run_module
+from w2v._training.effective_rank import EffectiveRank
 
 
 def check_history(model: w2v.Model) -> None:
@@ -94,7 +94,7 @@ def test_train_command_saves_the_model_before_drawing(
     assert b"<svg" in plot.read_bytes()
     assert "is named twice" in run("train", sample, "-o", model, "--plot", model, "--force", *QUICK, code=2).stderr
     assert sorted(tmp_path.iterdir()) == [model, plot]
-    monkeypatch.setattr("w2v.plotting.curves.run_picture", lambda *_: 1 / 0)  # an unforeseen error
+    monkeypatch.setattr("w2v._plotting.curves.run_picture", lambda *_: 1 / 0)  # an unforeseen error
     run("train", sample, "-o", tmp_path / "saved.bin", "--plot", tmp_path / "b.svg", *QUICK, code=1)
     assert (tmp_path / "saved.bin").exists()
 

@@ -13,9 +13,9 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.colors import to_rgb
 
-from w2v.errors import SettingsError, W2VError, install_command
-from w2v.plotting import figure
-from w2v.plotting.figure import (
+from w2v._errors import SettingsError, W2VError, install_command
+from w2v._plotting import figure
+from w2v._plotting.figure import (
     COLOURS,
     EXTENSIONS,
     NO_GLYPH,

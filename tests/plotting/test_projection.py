@@ -11,9 +11,9 @@ import numba
 import numpy as np
 import pytest
 
-from w2v.errors import SettingsError, W2VError
-from w2v.plotting.projection import UMAP_START_MAX, Projection, project
-from w2v.progress import Progress
+from w2v._errors import SettingsError, W2VError
+from w2v._plotting.projection import UMAP_START_MAX, Projection, project
+from w2v._progress import Progress
 
 MATRICES = {
     "empty": np.zeros((0, 5)), "one": np.ones((1, 5)), "two": np.eye(2), "three": np.eye(3),
@@ -140,10 +140,10 @@ def test_numba_caches_machine_code_only_in_a_folder_of_this_user(
 
 
 def test_error_for_an_invalid_numba_variable_is_one_line() -> None:
-    script = "import numpy; from w2v.plotting.projection import project; project(numpy.eye(3), 'umap')"
+    script = "import numpy; from w2v._plotting.projection import project; project(numpy.eye(3), 'umap')"
     variables = os.environ | {"NUMBA_NUM_THREADS": "0"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=variables)
-    assert done.stderr.splitlines()[-1].startswith("w2v.errors.W2VError: umap cannot be used: ")
+    assert done.stderr.splitlines()[-1].startswith("w2v._errors.W2VError: umap cannot be used: ")
 
 
 def test_unknown_methods_and_nan_are_refused() -> None:

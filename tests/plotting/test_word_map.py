@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.plotting.figure import Picture, colour_of
-from w2v.plotting.word_map import read_sections, word_map
-from w2v.plotting.words import cluster_words, k_means, nearest_cluster
+from w2v._plotting.figure import Picture, colour_of
+from w2v._plotting.word_map import read_sections, word_map
+from w2v._plotting.words import cluster_words, k_means, nearest_cluster
 
 
 def random_vectors(words: int, size: int = 20, counts: bool = True) -> w2v.KeyedVectors:
@@ -24,7 +24,7 @@ def random_vectors(words: int, size: int = 20, counts: bool = True) -> w2v.Keyed
 @pytest.fixture
 def without_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the labels, which take most of the time."""
-    monkeypatch.setattr("w2v.plotting.word_map.place_labels", lambda *_, **__: None)
+    monkeypatch.setattr("w2v._plotting.word_map.place_labels", lambda *_, **__: None)
 
 
 def legend(picture: Picture) -> list[str]:
@@ -98,7 +98,7 @@ def test_the_most_frequent_words_are_skipped(
     words: int, skip: int | None, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr("w2v.plotting.word_map.place_labels", lambda _, points, words, *__, **___: drawn.extend(words))
+    monkeypatch.setattr("w2v._plotting.word_map.place_labels", lambda _, points, words, *__, **___: drawn.extend(words))
     vectors = random_vectors(words)
     word_map(vectors, skip=skip)
     assert sorted(drawn) == sorted(vectors.index_to_key[first : first + 200])
@@ -277,7 +277,7 @@ def test_options_reach_the_projection_and_the_clusters(monkeypatch: pytest.Monke
         calls.append(arguments)
         return matrix[:, :2]
 
-    monkeypatch.setattr("w2v.plotting.word_map.project", project)
+    monkeypatch.setattr("w2v._plotting.word_map.project", project)
     vectors, report = random_vectors(40), [].append
     titles, colours = [], []
     for method, seed in (("pca", 1), ("tsne", 2), ("umap", 2)):

@@ -11,21 +11,21 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, assert_same, start
-from w2v.errors import W2VError
-from w2v.formats.native import write_native
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.training.checkpoint_folder import latest
+from w2v._errors import W2VError
+from w2v._formats.native import write_native
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions, read_corpus
+from w2v._training.checkpoint_folder import latest
 
-pytest.importorskip("w2v.system._bus_error", reason="Windows does not let other processes truncate a mapped file")
+pytest.importorskip("w2v._system._bus_error", reason="Windows does not let other processes truncate a mapped file")
 LINE = (
     "w2v: another process truncated a file that w2v was reading (a model or the cache of a text), or its disk failed: "
     "run the command again\n"
 )
 TRUNCATE = """
 import os, sys
-from w2v.formats.native import read_native
-from w2v.system._bus_error import end_on_bus_error
+from w2v._formats.native import read_native
+from w2v._system._bus_error import end_on_bus_error
 if sys.argv[2] == "command":
     end_on_bus_error()
 arrays, _ = read_native(sys.argv[1], mmap=True)
@@ -46,7 +46,7 @@ def test_reading_lost_pages_ends_the_process(tmp_path: Path, program: str, code:
 TRUNCATE_THE_CACHE = """
 import os
 from pathlib import Path
-from w2v.training.checkpoint_folder import CheckpointFolder
+from w2v._training.checkpoint_folder import CheckpointFolder
 copy = CheckpointFolder.copy
 def copy_and_truncate(self, state):
     copy(self, state)

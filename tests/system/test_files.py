@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import pytest
 
 import w2v
-from w2v.errors import W2VError
-from w2v.system import files
-from w2v.system.files import (
+from w2v._errors import W2VError
+from w2v._system import files
+from w2v._system.files import (
     atomic_folder,
     atomic_write,
     atomic_write_together,

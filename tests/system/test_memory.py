@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from w2v.errors import W2VError
-from w2v.formats.bfloat16 import bfloat16
-from w2v.system import memory
+from w2v._errors import W2VError
+from w2v._formats.bfloat16 import bfloat16
+from w2v._system import memory
 
 FILES = {
     "/proc/self/status": "VmHWM:\t  300 kB\nVmRSS:\t  200 kB\nVmSize:\t  900 kB\n",
@@ -71,7 +71,7 @@ def test_available_memory_is_the_smallest_limit(
 TRAIN = """
 import sys
 import w2v
-from w2v.system import memory
+from w2v._system import memory
 lists = [[f"w{i}" for i in range(start, start + 20)] for start in range(0, int(sys.argv[1]), 20)]
 estimates = []
 def report(progress):

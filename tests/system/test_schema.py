@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import assert_one_line
-from w2v.cli import main as cli
-from w2v.errors import W2VError
-from w2v.formats.native import read_native, write_native
-from w2v.system.schema import Count, Integer, Number, decode, encode
-from w2v.training import checkpoint, checkpoint_folder
+from w2v._cli import main as cli
+from w2v._errors import W2VError
+from w2v._formats.native import read_native, write_native
+from w2v._system.schema import Count, Integer, Number, decode, encode
+from w2v._training import checkpoint, checkpoint_folder
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1 << 31, 1 << 62, 1 << 63, 1 << 64, 10**400, 1e400])
 TEXTS = st.text(max_size=9) | st.sampled_from(["", "\0", "\ud800", "9" * 999])

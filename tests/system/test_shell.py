@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from w2v.system.shell import join_command
+from w2v._system.shell import join_command
 
 ARGUMENTS = ["with space", "é", "back\\slash", "-o", "a'b", "R&D", "a|b", "(x)", "two words\\", ""]
 
@@ -19,7 +19,7 @@ def test_shell_splits_a_joined_command_into_its_words() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_text_in_pipes_is_utf_8_unless_the_user_names_an_encoding(encoding: str) -> None:
-    program = "from w2v.cli.console import _set_up_streams; _set_up_streams(); print(input())"
+    program = "from w2v._cli.console import _set_up_streams; _set_up_streams(); print(input())"
     variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONIOENCODING", "PYTHONUTF8")}
     variables |= {"PYTHONIOENCODING": encoding} if encoding != "utf-8" else {"LC_ALL": "C.UTF-8"}
     text = "Zoë naïve".encode(encoding)

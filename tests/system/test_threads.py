@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.system.threads import NoThread, Pool, Thread, map_in_order, processors
+from w2v._system.threads import NoThread, Pool, Thread, map_in_order, processors
 
 
 class Stop(Exception):

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tests.helpers import read_text, run
-from w2v.detect import kind_of
-from w2v.errors import SettingsError, W2VError, install_command
-from w2v.system.files import SIGNATURE_BYTES
-from w2v.text import columns, corpus
-from w2v.text._text import PADDING
-from w2v.text.columns import refuse_table
-from w2v.text.corpus import Corpus
+from w2v._detect import kind_of
+from w2v._errors import SettingsError, W2VError, install_command
+from w2v._system.files import SIGNATURE_BYTES
+from w2v._text import columns, corpus
+from w2v._text._text import PADDING
+from w2v._text.columns import refuse_table
+from w2v._text.corpus import Corpus
 
 TEXTS = st.lists(st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\r")), min_size=1, max_size=20)
 

@@ -25,11 +25,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import w2v
-from w2v.errors import W2VError, install_command
-from w2v.text import corpus
-from w2v.text._text import PADDING
-from w2v.text.corpus import Corpus
-from w2v.text.paths import looks_like_path
+from w2v._errors import W2VError, install_command
+from w2v._text import corpus
+from w2v._text._text import PADDING
+from w2v._text.corpus import Corpus
+from w2v._text.paths import looks_like_path
 
 COMPRESS = {
     "plain": bytes,

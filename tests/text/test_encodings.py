@@ -12,9 +12,9 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import QUICK, SMALL, read_text, run
-from w2v.errors import SettingsError, W2VError
-from w2v.text.corpus import Corpus
-from w2v.text.encodings import encoding_name, to_utf_8
+from w2v._errors import SettingsError, W2VError
+from w2v._text.corpus import Corpus
+from w2v._text.encodings import encoding_name, to_utf_8
 
 KOREAN = "서울은 대한민국의 수도이다 그리고 한강을 끼고 있는 도시이다\n"
 FRENCH = "l'été dernier était déjà très chaud\n"

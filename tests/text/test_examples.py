@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import w2v.text.examples as examples_module
+import w2v._text.examples as examples_module
 from tests.helpers import bucket_of, ngrams_of
-from w2v.errors import W2VError
-from w2v.system.threads import map_in_order
-from w2v.text._subwords import Addends
-from w2v.text._text import PADDING
-from w2v.text.corpus import Corpus
-from w2v.text.examples import Examples, Features, RowCounts, TextFinder
-from w2v.text.idstore import IdStore, read_corpus
-from w2v.text.labels import LabelOptions
-from w2v.text.subwords import Subwords, sums_of_rows
+from w2v._errors import W2VError
+from w2v._system.threads import map_in_order
+from w2v._text._subwords import Addends
+from w2v._text._text import PADDING
+from w2v._text.corpus import Corpus
+from w2v._text.examples import Examples, Features, RowCounts, TextFinder
+from w2v._text.idstore import IdStore, read_corpus
+from w2v._text.labels import LabelOptions
+from w2v._text.subwords import Subwords, sums_of_rows
 
 TEXTS = [
     "__label__a the cat sat on the mat",

@@ -23,16 +23,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.helpers import IS_ROOT, LATIN_1, WORDS, full_disk, limit_disk_space, read_text, reference_ids, text_bytes
-from w2v.errors import SettingsError, W2VError
-from w2v.system.files import text_start
-from w2v.text import corpus, idstore, long_table, phrases
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import IdStore, TypeCounts, store_of_ids
-from w2v.text.normalise import Digits, Normaliser, Normalize, TextOptions, Tokenize
-from w2v.text.phrases import PhraseOptions
-from w2v.text.tagging import join_tagged
-from w2v.text.words import Words
+from w2v._errors import SettingsError, W2VError
+from w2v._system.files import text_start
+from w2v._text import corpus, idstore, long_table, phrases
+from w2v._text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import IdStore, TypeCounts, store_of_ids
+from w2v._text.normalise import Digits, Normaliser, Normalize, TextOptions, Tokenize
+from w2v._text.phrases import PhraseOptions
+from w2v._text.tagging import join_tagged
+from w2v._text.words import Words
 
 
 def words_of(store: TypeCounts) -> Words:
@@ -209,7 +209,7 @@ def test_pruning_matches_the_reference(
     path.write_text("\n".join(f"w{number * number // 40}" for number in numbers) + "\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "BLOCK_BYTES", 100)
-        patch.setattr("w2v.text.idstore.IDS_AT_ONCE", 64)
+        patch.setattr("w2v._text.idstore.IDS_AT_ONCE", 64)
         blocks = [block.text.replace(b"\n\n", b"\n") for block in Corpus(path).blocks()]
         store = read_text(Corpus(path), max_types=max_types, workers=workers)
     text, counts, dropped = pruned_reference(blocks, max_types)
@@ -295,7 +295,7 @@ def test_a_cache_is_reused_until_something_changes(text: Path, tmp_path: Path) -
 
 
 def test_a_damaged_cache_is_replaced(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.text.idstore.IDS_AT_ONCE", 7)
+    monkeypatch.setattr("w2v._text.idstore.IDS_AT_ONCE", 7)
     with read_text(Corpus(text), cache=tmp_path) as store:
         size, types = len(store.ids), len(store.counts)
     (path,) = tmp_path.glob("*.w2v-ids")
@@ -345,7 +345,7 @@ def test_an_unwritable_folder_is_refused_before_reading(text: Path, monkeypatch:
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_full_disk_leaves_no_files(text: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, cached: bool) -> None:
-    monkeypatch.setattr("w2v.text.idstore._write_all", full_disk)
+    monkeypatch.setattr("w2v._text.idstore._write_all", full_disk)
     with pytest.raises(W2VError, match="No space left on device"):
         read_text(Corpus(text), cache=scratch if cached else None)
     assert list(scratch.iterdir()) == []
@@ -475,9 +475,9 @@ def test_planted_links_and_pipes_in_a_shared_cache_are_replaced(text: Path, tmp_
 
 PEAK = """
 import sys
-from w2v.system import memory
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
+from w2v._system import memory
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import read_corpus
 print(read_corpus(Corpus(sys.argv[1]), workers=2).tokens)
 print(memory.peak_resident_bytes())
 """

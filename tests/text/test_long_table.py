@@ -14,10 +14,10 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import read_sessions, read_text, run
-from w2v.errors import SettingsError, W2VError
-from w2v.text import corpus, long_table
-from w2v.text._text import sorted_items
-from w2v.text.corpus import Corpus
+from w2v._errors import SettingsError, W2VError
+from w2v._text import corpus, long_table
+from w2v._text._text import sorted_items
+from w2v._text.corpus import Corpus
 
 NAMES = {"item": "i", "session": "s", "order": "t"}
 ROWS = st.lists(st.tuples(st.integers(-3, 9), st.integers(0, 5), st.integers(-4, 4)), min_size=1, max_size=60)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from w2v.text.markup import MAX_TAG, without_markup
+from w2v._text.markup import MAX_TAG, without_markup
 
 PIECES = st.lists(
     st.sampled_from([

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from uniseg import wordbreak
 
 from tests.helpers import WORDS, text_bytes
-from w2v.errors import SettingsError, W2VError, install_command
-from w2v.text import _normalise, normalise
-from w2v.text._text import PADDING, Malformed
-from w2v.text.normalise import DIGIT_NAMES, Normaliser, TextOptions
+from w2v._errors import SettingsError, W2VError, install_command
+from w2v._text import _normalise, normalise
+from w2v._text._text import PADDING, Malformed
+from w2v._text.normalise import DIGIT_NAMES, Normaliser, TextOptions
 
 CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("ΣσςİIıißẞKÅǅΑα\u0345\u0301.'·:’Ⱥ\u200d AZ@[`{09\n\t")
 # Characters of each class of Word_Break. Versions of Unicode differ only in rare characters.

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import QUICK, assert_same, run, run_json
-from w2v.errors import SettingsError, W2VError
-from w2v.text import _phrases, phrases
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions, read_corpus
-from w2v.text.phrases import ENGLISH_CONNECTOR_WORDS, PhraseOptions, Phrases
+from w2v._errors import SettingsError, W2VError
+from w2v._text import _phrases, phrases
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions, read_corpus
+from w2v._text.phrases import ENGLISH_CONNECTOR_WORDS, PhraseOptions, Phrases
 
 Sentences = Sequence[Sequence[str]]
 RANDOM = np.random.default_rng(3)

@@ -18,12 +18,12 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import read_sessions, read_text
-from w2v.errors import SettingsError, W2VError
-from w2v.text import corpus
-from w2v.text._text import FIRST_TYPE, Items, Types, decimal_words
-from w2v.text.corpus import Corpus
-from w2v.text.tables import open_table
-from w2v.vectors.encode import Encoder, encode
+from w2v._errors import SettingsError, W2VError
+from w2v._text import corpus
+from w2v._text._text import FIRST_TYPE, Items, Types, decimal_words
+from w2v._text.corpus import Corpus
+from w2v._text.tables import open_table
+from w2v._vectors.encode import Encoder, encode
 
 INTEGERS = st.integers(-(1 << 63), (1 << 63) - 1)
 ROWS = {"item": "x", "session": "y", "order": "n"}

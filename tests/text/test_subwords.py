@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import SMALL, bucket_of, ngrams_of, run
-from w2v.system import memory
-from w2v.text import subwords as subwords_module
-from w2v.text.subword_rows import SubwordRows
-from w2v.text.subwords import Ngrams, Subwords
-from w2v.text.words import Words
+from w2v._system import memory
+from w2v._text import subwords as subwords_module
+from w2v._text.subword_rows import SubwordRows
+from w2v._text.subwords import Ngrams, Subwords
+from w2v._text.words import Words
 
 OPTIONS: dict[str, Any] = SMALL | {"subwords": (3, 4), "buckets": 3000, "workers": 1}
 

@@ -19,10 +19,10 @@ from pyarrow import parquet
 
 import w2v
 from tests.helpers import read_sessions, read_text, run
-from w2v.errors import W2VError
-from w2v.text import columns, corpus, long_table
-from w2v.text.corpus import Corpus
-from w2v.text.long_table import Order, order_of_array, order_of_objects
+from w2v._errors import W2VError
+from w2v._text import columns, corpus, long_table
+from w2v._text.corpus import Corpus
+from w2v._text.long_table import Order, order_of_array, order_of_objects
 
 NAMES = {"item": "i", "session": "s", "order": "t"}
 BY_NUMBER = {"item": "2", "session": "1", "order": "4"}

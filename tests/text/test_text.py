@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import LATIN_1, WORDS, reference_ids, text_bytes
-from w2v.system.threads import map_in_order
-from w2v.text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Types, last_space
+from w2v._system.threads import map_in_order
+from w2v._text._text import FIRST_TYPE, PADDING, PRUNED_TYPE, SENTENCE_END_ID, Lookup, Malformed, Types, last_space
 
 WHITE_SPACE = b" \t\n\v\f\r"
 

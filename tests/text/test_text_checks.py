@@ -14,11 +14,11 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, Stop, read_text, run
+from w2v._text import text_checks
+from w2v._text.corpus import Corpus
+from w2v._text.normalise import TextOptions
+from w2v._text.words import Words
 from w2v.data import make
-from w2v.text import text_checks
-from w2v.text.corpus import Corpus
-from w2v.text.normalise import TextOptions
-from w2v.text.words import Words
 
 PLAIN = "it was the best of times , it was the worst of times . new_york #one @two <s>\n"
 RAW = 'It was the best of times, it was the worst of times. "Was it?" she said.\n'

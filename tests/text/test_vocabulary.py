@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import full_disk, read_text
-from w2v.detect import kind_of, read_head
-from w2v.errors import SettingsError, W2VError
-from w2v.text.corpus import Corpus
-from w2v.text.vocabulary import Vocabulary
-from w2v.text.words import MAX_WORD_BYTES
-from w2v.vectors import keyed
-from w2v.vectors.keyed import KeyedVectors
+from w2v._detect import kind_of, read_head
+from w2v._errors import SettingsError, W2VError
+from w2v._text.corpus import Corpus
+from w2v._text.vocabulary import Vocabulary
+from w2v._text.words import MAX_WORD_BYTES
+from w2v._vectors import keyed
+from w2v._vectors.keyed import KeyedVectors
 
 
 def vocabulary(sentences: list[list[str]], **limits: Any) -> Vocabulary:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from w2v.errors import W2VError
-from w2v.text import words as module
-from w2v.text.words import Words
+from w2v._errors import W2VError
+from w2v._text import words as module
+from w2v._text.words import Words
 
 LIST = ["the", "Köln", "", "👩‍👩‍👧", "the", "a"]
 

@@ -32,16 +32,16 @@ from tests.helpers import (
     stop_at,
     train_and_stop,
 )
-from w2v.cli.console import SIGNALS
-from w2v.formats import native
-from w2v.system.shell import join_command
-from w2v.system.signals import signal_name
-from w2v.system.threads import NoThread, Thread
-from w2v.training import checkpoint, checkpoint_folder
-from w2v.training import run as run_module
-from w2v.training.checkpoint_folder import CheckpointFolder, latest
-from w2v.training.run import Run
-from w2v.training.schedule import interval
+from w2v._cli.console import SIGNALS
+from w2v._formats import native
+from w2v._system.shell import join_command
+from w2v._system.signals import signal_name
+from w2v._system.threads import NoThread, Thread
+from w2v._training import checkpoint, checkpoint_folder
+from w2v._training import run as run_module
+from w2v._training.checkpoint_folder import CheckpointFolder, latest
+from w2v._training.run import Run
+from w2v._training.schedule import interval
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def test_checkpoint_is_written_before_the_hard_cpu_limit(
     tmp_path: Path, stopped_run: checkpoint.Checkpoint, monkeypatch: pytest.MonkeyPatch, every: str
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("w2v.training.checkpoint_folder.cpu_seconds_limit", lambda: 100)
+        patch.setattr("w2v._training.checkpoint_folder.cpu_seconds_limit", lambda: 100)
         checkpoints = CheckpointFolder(tmp_path, every)
     due = []
     for seconds in (74, 76):  # a checkpoint is due at three quarters of the limit
@@ -590,7 +590,7 @@ def test_options_of_a_resumed_run_must_be_the_same(
 def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_path: Path, expected: bytes) -> None:
     states = tmp_path / "states and more"
     arguments = [*training_arguments(sample, tmp_path), "--checkpoint", states, "--checkpoint-every", "2chunks"]
-    before = fault_code("w2v.training.checkpoint_folder:CheckpointFolder.copy", number.name, turn=1)
+    before = fault_code("w2v._training.checkpoint_folder:CheckpointFolder.copy", number.name, turn=1)
     with start(*arguments, before=before, text=True) as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout) == (128 + number, "")
@@ -606,7 +606,7 @@ def test_signals_write_a_checkpoint(number: signal.Signals, sample: Path, tmp_pa
 # The system starts this function, with the number of an event, in a new thread of each process of a console.
 CONSOLE_EVENT = """
 import ctypes, threading
-from w2v.training.checkpoint_folder import CheckpointFolder
+from w2v._training.checkpoint_folder import CheckpointFolder
 copy, copies, stopping = CheckpointFolder.copy, [], threading.Event()
 def copy_and_send(*arguments):
     copy(*arguments)
@@ -633,7 +633,7 @@ def test_console_events_write_a_checkpoint(event: int, sample: Path, tmp_path: P
 
 TWO_SIGNALS = """
 import os, signal
-from w2v.training.run import Run
+from w2v._training.run import Run
 def interrupt(*_):
     os.fsync = interrupt  # the second signal comes while a checkpoint is written
     signal.raise_signal(signal.SIGINT)

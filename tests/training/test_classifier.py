@@ -14,17 +14,17 @@ import pytest
 
 import w2v
 from tests.helpers import Stop, memory_of, stop_at
-from w2v.evaluation.labels import LabelScores, Predictions, score_labels
-from w2v.formats import registry
-from w2v.formats.storage import SparseMatrix
-from w2v.text.corpus import Corpus
-from w2v.text.labels import LabelledTexts
-from w2v.training import classifier
-from w2v.training import labels as labels_of_texts
-from w2v.training.checkpoint_folder import latest
-from w2v.training.labelled import score_file
-from w2v.training.train import open_training
-from w2v.vectors.keyed import load
+from w2v._evaluation.labels import LabelScores, Predictions, score_labels
+from w2v._formats import registry
+from w2v._formats.storage import SparseMatrix
+from w2v._text.corpus import Corpus
+from w2v._text.labels import LabelledTexts
+from w2v._training import classifier
+from w2v._training import labels as labels_of_texts
+from w2v._training.checkpoint_folder import latest
+from w2v._training.labelled import score_file
+from w2v._training.train import open_training
+from w2v._vectors.keyed import load
 
 FILMS = ["a good film", "a bad film", "great great film", "awful movie", "a good movie", "bad bad"]
 OPINIONS = ["pro", "contra", "pro", "contra", "pro", "contra"]

@@ -8,13 +8,13 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.errors import Diverged, SettingsError
-from w2v.losses import full_softmax
-from w2v.progress import Progress
-from w2v.training import compare_losses as module
-from w2v.training.compare_losses import compare_losses
-from w2v.training.config import RunConfig
-from w2v.training.model import View
+from w2v._errors import Diverged, SettingsError
+from w2v._losses import full_softmax
+from w2v._progress import Progress
+from w2v._training import compare_losses as module
+from w2v._training.compare_losses import compare_losses
+from w2v._training.config import RunConfig
+from w2v._training.model import View
 
 RANDOM = Random(1)
 LINES = [[f"w{RANDOM.choice((number % 2, RANDOM.randrange(20)))}" for _ in range(9)] for number in range(200)]

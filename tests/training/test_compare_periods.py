@@ -10,8 +10,8 @@ from scipy import stats
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.training import compare_periods as module
-from w2v.training.compare_periods import compare_periods
+from w2v._training import compare_periods as module
+from w2v._training.compare_periods import compare_periods
 
 TOPICS, SIZE = 4, 12
 RANDOM = np.random.default_rng(1)

@@ -10,11 +10,11 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, train_and_stop
-from w2v.options import options_of
-from w2v.settings import PRESETS, Preset
-from w2v.text.idstore import ReadingOptions
-from w2v.training.config import RunConfig
-from w2v.training.train import Arguments
+from w2v._options import options_of
+from w2v._settings import PRESETS, Preset
+from w2v._text.idstore import ReadingOptions
+from w2v._training.config import RunConfig
+from w2v._training.train import Arguments
 
 OPTIONS: dict[str, Any] = {
     "loss": "hs",

@@ -26,20 +26,20 @@ from tests.helpers import (
     run,
     train_and_stop,
 )
-from w2v.errors import install_command
-from w2v.losses.registry import LOSSES
-from w2v.system.launcher import mpi_rank_and_size
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions
-from w2v.text.vocabulary import Vocabulary
-from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.config import RunConfig
-from w2v.training.model import Model
-from w2v.training.reading import _check_options_for_ranks, _values_all_ranks_share
-from w2v.training.run import resume_position
+from w2v._errors import install_command
+from w2v._losses.registry import LOSSES
+from w2v._system.launcher import mpi_rank_and_size
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions
+from w2v._text.vocabulary import Vocabulary
+from w2v._training import checkpoint, checkpoint_folder
+from w2v._training.config import RunConfig
+from w2v._training.model import Model
+from w2v._training.reading import _check_options_for_ranks, _values_all_ranks_share
+from w2v._training.run import resume_position
 
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
-PROGRAM = "from w2v.cli.main import main; main(prog_name='w2v')"
+PROGRAM = "from w2v._cli.main import main; main(prog_name='w2v')"
 SMALL_ARGUMENTS = ["--vector-size", "8", "--min-count", "1", "--workers", "1", "--quiet"]
 # For texts of few words: options of w2v.train, and the same options of the command together with SMALL_ARGUMENTS.
 FEW_OPTIONS: dict[str, Any] = {"epochs": 2, "sample": 0, "negative": 1, "vector_size": 8, "min_count": 1, "workers": 1}
@@ -187,7 +187,7 @@ def test_ranks_find_the_same_words_and_counts_as_one_process(size: int, text: Pa
 # Trains, and prints for each rank the checksums of its matrices and the sum of its output rows.
 TRAIN_AND_PRINT_CHECKSUMS = """
 import json, sys, zlib, w2v
-from w2v.training.communicator import join_ranks
+from w2v._training.communicator import join_ranks
 with join_ranks() as communicator:
     options = {"vector_size": 8, "epochs": 2, "workers": 1} | json.loads(sys.argv[2])
     model = w2v.train(sys.argv[1], communicator=communicator, **options)
@@ -281,7 +281,7 @@ REFUSALS = {
     ),
     "an error on one rank": (
         [],
-        "import w2v.training.reading as t; from w2v.errors import W2VError\n"
+        "import w2v._training.reading as t; from w2v._errors import W2VError\n"
         "    def fail(*a, **k): raise W2VError('no luck')\n"
         "    t.read_corpus = fail",
         ": no luck",
@@ -307,11 +307,11 @@ def test_errors_are_one_line(name: str, text: Path, tmp_path: Path) -> None:
 
 # The function that fails, and the number of the call, from 0, that fails.
 PHASES = {
-    "reading": ("w2v.training.reading.read_corpus", 0),
-    "merging": ("w2v.training.reading._merge_types", 0),
-    "the first rows": ("w2v.training.exchange:Exchange.broadcast_from_root", 0),
-    "a round": ("w2v.training.exchange:Exchange.begin", 5),
-    "the end of an epoch": ("w2v.training.exchange:Exchange.exchange_all_rows", 1),
+    "reading": ("w2v._training.reading.read_corpus", 0),
+    "merging": ("w2v._training.reading._merge_types", 0),
+    "the first rows": ("w2v._training.exchange:Exchange.broadcast_from_root", 0),
+    "a round": ("w2v._training.exchange:Exchange.begin", 5),
+    "the end of an epoch": ("w2v._training.exchange:Exchange.exchange_all_rows", 1),
 }
 
 
@@ -355,7 +355,7 @@ def test_failed_rank_ends_all_ranks(phase: str, kind: str, text: Path, tmp_path:
 
 REPORT_COPIES = """
 import sys
-from w2v.training.checkpoint_folder import CheckpointFolder
+from w2v._training.checkpoint_folder import CheckpointFolder
 copy = CheckpointFolder.copy
 def copy_and_report(self, state):
     copy(self, state)

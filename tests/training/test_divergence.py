@@ -9,11 +9,11 @@ import pytest
 
 import w2v
 from tests.helpers import ALL_LOSSES, SMALL, make_loss
-from w2v.losses.loss import Loss
-from w2v.losses.registry import loss_for
-from w2v.training import checkpoint, checkpoint_folder
-from w2v.training.checkpoint import WARNING_RATIO, loss_ratio, untrained_loss
-from w2v.training.run import Run
+from w2v._losses.loss import Loss
+from w2v._losses.registry import loss_for
+from w2v._training import checkpoint, checkpoint_folder
+from w2v._training.checkpoint import WARNING_RATIO, loss_ratio, untrained_loss
+from w2v._training.run import Run
 
 OPTIONS = SMALL | {"model": "skipgram"}
 NS = make_loss([9, 8, 7], negative=2)

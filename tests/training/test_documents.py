@@ -10,9 +10,9 @@ import pytest
 
 import w2v
 from tests.helpers import assert_same, run, run_json, train_and_stop
-from w2v.formats import native
-from w2v.losses.registry import LOSSES
-from w2v.training.infer import Inference
+from w2v._formats import native
+from w2v._losses.registry import LOSSES
+from w2v._training.infer import Inference
 
 KINDS = ["dbow", "dm", "dbow+words"]
 TOPICS, TEXTS = 4, 48
@@ -121,7 +121,7 @@ def test_long_texts_are_inferred_in_several_chunks(
     models: dict[str, w2v.Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = models["dbow"].infer(TEXT[:1])
-    monkeypatch.setattr("w2v.training.infer.MAX_CHUNK_SIZE", 7)
+    monkeypatch.setattr("w2v._training.infer.MAX_CHUNK_SIZE", 7)
     found = models["dbow"].infer(TEXT[:1])
     assert not np.array_equal(found, expected)  # other random numbers
     assert float(unit(found)[0] @ unit(expected)[0]) > 0.9

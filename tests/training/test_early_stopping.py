@@ -11,9 +11,9 @@ import pytest
 
 import w2v
 from tests.helpers import full_disk
-from w2v.evaluation.held_out import GapTest
-from w2v.training.checkpoint_folder import BEST_FILE_NAME, CheckpointFolder
-from w2v.training.run import best_epoch
+from w2v._evaluation.held_out import GapTest
+from w2v._training.checkpoint_folder import BEST_FILE_NAME, CheckpointFolder
+from w2v._training.run import best_epoch
 
 SETTINGS: dict[str, Any] = {"workers": 1, "vector_size": 10, "epochs": 9, "stop_early": 2}
 

@@ -10,11 +10,11 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.losses.loss import by_tensor_name
-from w2v.losses.registry import loss_for
-from w2v.progress import Progress
-from w2v.training.effective_rank import effective_rank
-from w2v.training.model import View, matrix_arguments
+from w2v._losses.loss import by_tensor_name
+from w2v._losses.registry import loss_for
+from w2v._progress import Progress
+from w2v._training.effective_rank import effective_rank
+from w2v._training.model import View, matrix_arguments
 
 
 def random_model(loss: Any, size: int, **options: Any) -> View:
@@ -91,7 +91,7 @@ def test_contexts_and_targets_are_the_first_words(models: dict[str, View]) -> No
 def test_predictions_are_computed_in_batches(models: dict[str, View], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = effective_rank(models["softmax"], 30, 40)
     for rows, batches in ((7, 5), (29, 2), (30, 1)):  # each row has the scores of 300 words
-        monkeypatch.setattr("w2v.training.effective_rank.MAX_SCORES", 300 * rows)
+        monkeypatch.setattr("w2v._training.effective_rank.MAX_SCORES", 300 * rows)
         reports: list[Progress] = []
         found = effective_rank(models["softmax"], 30, 40, progress=reports.append)
         np.testing.assert_allclose(found.singular_values, expected.singular_values)

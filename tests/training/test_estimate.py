@@ -9,10 +9,10 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.text.corpus import Corpus
-from w2v.training import estimate as module
-from w2v.training.config import RunConfig
-from w2v.training.estimate import estimate
+from w2v._text.corpus import Corpus
+from w2v._training import estimate as module
+from w2v._training.config import RunConfig
+from w2v._training.estimate import estimate
 
 SMALL: dict[str, Any] = {"vector_size": 8, "epochs": 3, "workers": 1, "sample": 0}
 
@@ -25,7 +25,7 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     numbers = np.random.default_rng(1).zipf(1.5, 100_000) % 100_000
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in map(" ".join, numbers.astype(str).reshape(-1, 10))))
     monkeypatch.setattr(module, "SAMPLE_BYTES", (tmp_path / "text").stat().st_size // 10)
-    monkeypatch.setattr("w2v.text.corpus.BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr("w2v._text.corpus.BLOCK_BYTES", 1 << 12)
     monkeypatch.setattr(module, "TRAINING_SECONDS", 0)
     return tmp_path / "text"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from w2v.training import exchange as exchange_module
-from w2v.training.exchange import Exchange, rows_of_round, slice_if_contiguous, stochastically_rounded
+from w2v._training import exchange as exchange_module
+from w2v._training.exchange import Exchange, rows_of_round, slice_if_contiguous, stochastically_rounded
 
 
 @pytest.mark.slow

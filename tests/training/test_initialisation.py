@@ -9,9 +9,9 @@ import pytest
 
 import w2v
 from tests.helpers import MODELS, assert_same, run, train_and_stop
-from w2v.formats import bfloat16
-from w2v.formats.header import ModelHeader
-from w2v.text.normalise import TextOptions
+from w2v._formats import bfloat16
+from w2v._formats.header import ModelHeader
+from w2v._text.normalise import TextOptions
 
 SMALL: dict[str, Any] = {"vector_size": 16, "epochs": 1, "workers": 1}
 NEW_TEXT = [["the", "king", "of", "a", "unheard", "kingdoms"], ["unheard", "queens", "rule", "in", "the", "land"]] * 20

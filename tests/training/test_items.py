@@ -13,13 +13,13 @@ from pyarrow import parquet
 
 import w2v
 from tests.helpers import run, train_and_stop
-from w2v.errors import SettingsError, W2VError
-from w2v.formats import registry
-from w2v.formats.base import Format
-from w2v.kernel.plan import initial_inputs
-from w2v.text.phrases import Phrases
-from w2v.training.model import Model
-from w2v.vectors.keyed import KeyedVectors
+from w2v._errors import SettingsError, W2VError
+from w2v._formats import registry
+from w2v._formats.base import Format
+from w2v._kernel.plan import initial_inputs
+from w2v._text.phrases import Phrases
+from w2v._training.model import Model
+from w2v._vectors.keyed import KeyedVectors
 
 LISTS = [[1193, -5, (1 << 62) + number % 3] for number in range(30)]
 SMALL: dict[str, Any] = {"vector_size": 3, "epochs": 2, "sample": 0, "min_count": 1, "workers": 1}
@@ -79,7 +79,7 @@ def test_other_formats_hold_numbers_as_text_and_say_so(
 def test_options_for_words_are_refused_as_soon_as_items_are_read(
     options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("w2v.text.corpus.ITEMS_AT_ONCE", 1)
+    monkeypatch.setattr("w2v._text.corpus.ITEMS_AT_ONCE", 1)
     rest = iter(range(1000))
     with pytest.raises(SettingsError, match=message):
         w2v.train(([number, 7] for number in rest), **SMALL | options)

@@ -15,9 +15,9 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, assert_mode, run, train_and_stop
-from w2v.system.lock import Lock
-from w2v.training import checkpoint_folder
-from w2v.training.checkpoint_folder import CheckpointFolder, latest
+from w2v._system.lock import Lock
+from w2v._training import checkpoint_folder
+from w2v._training.checkpoint_folder import CheckpointFolder, latest
 
 
 def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_error_names_the_lock_file_of_another_user(tmp_path: Path, monkeypatch: 
 
 FORKING = """
 import os, sys
-from w2v.training.checkpoint_folder import CheckpointFolder
+from w2v._training.checkpoint_folder import CheckpointFolder
 checkpoints = CheckpointFolder(sys.argv[1])
 if not os.fork():
     print("child started", flush=True)

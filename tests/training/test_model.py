@@ -10,9 +10,9 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, SMALL, assert_same, run, run_json
+from w2v._losses.registry import LOSSES, Settings
+from w2v._vectors.combine_matrices import combine_matrices, concatenate_matrices
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.losses.registry import LOSSES, Settings
-from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
 
 FORMATS = ["m.safetensors", "m.bin", "m.txt", "m.vec.gz"]
 OPTIONS: dict[str, Any] = SMALL | {"epochs": 1, "max_vocab": 300}

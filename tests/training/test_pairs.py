@@ -11,16 +11,16 @@ import scipy.sparse
 
 import w2v
 from tests.helpers import new_plan, run, run_json, run_threads, train_and_stop
+from w2v._errors import SettingsError, W2VError
+from w2v._graph.pairs import PairSource
 from w2v._kernels import Kernel
-from w2v.errors import SettingsError, W2VError
-from w2v.graph.pairs import PairSource
-from w2v.losses.registry import Settings, loss_for
-from w2v.losses.sampling import SamplingLoss, draw_from_groups
-from w2v.system import memory
-from w2v.text.examples import Examples
-from w2v.text.vocabulary import Vocabulary
-from w2v.training.pairs import _Pairs as Pairs
-from w2v.training.pairs import examples_of
+from w2v._losses.registry import Settings, loss_for
+from w2v._losses.sampling import SamplingLoss, draw_from_groups
+from w2v._system import memory
+from w2v._text.examples import Examples
+from w2v._text.vocabulary import Vocabulary
+from w2v._training.pairs import _Pairs as Pairs
+from w2v._training.pairs import examples_of
 
 SMALL: dict[str, Any] = {"vector_size": 8, "workers": 1, "epochs": 3}
 Triples = list[tuple[Any, Any, Any]]

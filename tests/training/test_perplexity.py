@@ -15,13 +15,13 @@ import pytest
 
 import w2v
 from tests.helpers import full_disk, log_probability, run, run_json
-from w2v.losses import hierarchical_softmax
-from w2v.losses.registry import loss_for
-from w2v.progress import Progress
-from w2v.system import memory
-from w2v.text.normalise import TextOptions
-from w2v.training import perplexity as perplexity_module
-from w2v.training.model import View
+from w2v._losses import hierarchical_softmax
+from w2v._losses.registry import loss_for
+from w2v._progress import Progress
+from w2v._system import memory
+from w2v._text.normalise import TextOptions
+from w2v._training import perplexity as perplexity_module
+from w2v._training.model import View
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g"]
 COUNTS = [9, 7, 4, 4, 2, 1, 1]
@@ -237,8 +237,8 @@ def test_memory_does_not_grow_with_the_text(kind: str, tmp_path: Path) -> None:
         from pathlib import Path
         import w2v
         from tests.training.test_perplexity import random_model
-        from w2v.training import perplexity as module
-        from w2v.system import memory
+        from w2v._training import perplexity as module
+        from w2v._system import memory
         module.WORDS_AT_ONCE = module.MAX_SCORES = 1 << 16
         model = random_model("huffman", Path("."), model={kind!r})
         peaks = []

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import w2v
+from w2v._kernel import plan as plan_module
+from w2v._kernel.plan import initial_inputs
 from w2v._kernels import MAX_CHUNK_SIZE
-from w2v.kernel import plan as plan_module
-from w2v.kernel.plan import initial_inputs
-from w2v.losses.registry import Settings
-from w2v.text.subword_rows import SubwordRows
-from w2v.text.subwords import Subwords
-from w2v.text.vocabulary import Vocabulary
-from w2v.text.words import Words
-from w2v.training.planning import FROZEN_CHUNK, plan_run, update_shares
-from w2v.training.source import continued_settings
-from w2v.training.start import Initialisation
+from w2v._losses.registry import Settings
+from w2v._text.subword_rows import SubwordRows
+from w2v._text.subwords import Subwords
+from w2v._text.vocabulary import Vocabulary
+from w2v._text.words import Words
+from w2v._training.planning import FROZEN_CHUNK, plan_run, update_shares
+from w2v._training.source import continued_settings
+from w2v._training.start import Initialisation
 
 WORDS = Vocabulary(["ab", "ac", "ad"], [4, 2, 2])
 

@@ -14,15 +14,15 @@ import pytest
 
 import w2v
 from tests.helpers import assert_same
-from w2v.errors import W2VError
-from w2v.settings import MAX_SENTENCE_CONTEXT
-from w2v.text.vocabulary import Vocabulary
-from w2v.training import checkpoint_folder, communicator
-from w2v.training.checkpoint_folder import CheckpointFolder
-from w2v.training.communicator import Communicator
-from w2v.training.config import RunConfig
-from w2v.training.distributed import MIN_ROUND_WORDS, DistributedRun
-from w2v.training.train import open_training
+from w2v._errors import W2VError
+from w2v._settings import MAX_SENTENCE_CONTEXT
+from w2v._text.vocabulary import Vocabulary
+from w2v._training import checkpoint_folder, communicator
+from w2v._training.checkpoint_folder import CheckpointFolder
+from w2v._training.communicator import Communicator
+from w2v._training.config import RunConfig
+from w2v._training.distributed import MIN_ROUND_WORDS, DistributedRun
+from w2v._training.train import open_training
 
 Result = TypeVar("Result")
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "workers": 1, "epochs": 2}
@@ -258,7 +258,7 @@ def test_ranks_divide_only_the_processors_that_they_share(
     assert get_before_training(2, text, lambda run: run.plan.workers, workers=5) == [5, 5]
     usual = operator.attrgetter(different)(communicator)
     monkeypatch.setattr(
-        f"w2v.training.communicator.{different}",
+        f"w2v._training.communicator.{different}",
         lambda: others if threading.current_thread().name == "rank 1" else usual(),
     )
     assert get_before_training(3, text, lambda run: run.plan.workers, workers=None) == [3, 7, 3]

@@ -11,18 +11,18 @@ import pytest
 
 import w2v
 from tests.helpers import assert_same_views, make_loss, read_text
-from w2v.errors import Diverged
-from w2v.losses.loss import by_tensor_name
-from w2v.losses.registry import LOSSES
-from w2v.system.threads import Thread
-from w2v.text.corpus import Corpus
-from w2v.text.vocabulary import Vocabulary
-from w2v.training.config import RunConfig
-from w2v.training.model import matrix_arguments
-from w2v.training.planning import memory_needed
-from w2v.training.reading import ReadText
-from w2v.training.run import Run
-from w2v.training.start import Initialisation
+from w2v._errors import Diverged
+from w2v._losses.loss import by_tensor_name
+from w2v._losses.registry import LOSSES
+from w2v._system.threads import Thread
+from w2v._text.corpus import Corpus
+from w2v._text.vocabulary import Vocabulary
+from w2v._training.config import RunConfig
+from w2v._training.model import matrix_arguments
+from w2v._training.planning import memory_needed
+from w2v._training.reading import ReadText
+from w2v._training.run import Run
+from w2v._training.start import Initialisation
 
 WORDS = Vocabulary(["one", "two", "three"], [400, 200, 200])
 TEXT = [["one", "two", "one", "three"]] * 200

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import make_loss, make_schedule, run_json
-from w2v.losses.registry import Settings
-from w2v.training.schedule import epochs_for
+from w2v._losses.registry import Settings
+from w2v._training.schedule import epochs_for
 
 SMALL = st.integers(1, 20)
 

@@ -13,9 +13,9 @@ import pytest
 
 import w2v
 from tests.helpers import Stop, assert_same, make_loss, run, stop_at
-from w2v.losses.sampling import share_outputs
-from w2v.training import slices as slicing
-from w2v.training.slices import Slice, slice_name
+from w2v._losses.sampling import share_outputs
+from w2v._training import slices as slicing
+from w2v._training.slices import Slice, slice_name
 
 QUICK: dict[str, Any] = {"vector_size": 8, "epochs": 2, "workers": 1}
 

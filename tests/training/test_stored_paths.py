@@ -17,10 +17,10 @@ import pytest
 
 import w2v
 from tests.helpers import SMALL, assert_same, fault_code, interrupt, run, start, train_and_stop
-from w2v.formats import native
-from w2v.system.shell import join_command
-from w2v.text.phrases import Phrases
-from w2v.training import checkpoint, checkpoint_folder
+from w2v._formats import native
+from w2v._system.shell import join_command
+from w2v._text.phrases import Phrases
+from w2v._training import checkpoint, checkpoint_folder
 
 REFUSED = "w2v: name all files again, because paths in a checkpoint are not used: "
 OPTIONS = ["--vector-size", 16, "--epochs", 3, "--workers", 1]  # as SMALL
@@ -118,7 +118,7 @@ def test_printed_command_resumes_the_run_without_a_home_folder(
     outputs = ["-o", "out.bin", "--save-vocab", "words 1.txt", "--cache", "-cache"]
     every = ["--checkpoint", states, "--checkpoint-every", "2chunks"]
     given = [*outputs, *OPTIONS, *every, "--force", "--ignore-memory", "--", text.name]
-    before = fault_code("w2v.training.checkpoint_folder:CheckpointFolder.copy", "SIGTERM", turn=1)
+    before = fault_code("w2v._training.checkpoint_folder:CheckpointFolder.copy", "SIGTERM", turn=1)
     homeless = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     where: dict[str, Any] = {"cwd": tmp_path, "env": homeless | {"HOME": "/proc/none"}, "text": True}
     with start("train", *given, before=before, **where) as process:
@@ -156,9 +156,9 @@ def test_printed_command_includes_files_of_the_config(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are the corpus, the output and the user's own loss."""
-    config, loss = tmp_path / "run.toml", "w2v.losses.sampling:NegativeSampling"
+    config, loss = tmp_path / "run.toml", "w2v._losses.sampling:NegativeSampling"
     config.write_text(f'corpus = {json.dumps(str(sample))}\noutput = "own.bin"\nobjective = "{loss}"\n')
-    monkeypatch.setattr("w2v.cli.commands.training.open_training", lambda *_, **__: StoppedRun())
+    monkeypatch.setattr("w2v._cli.commands.training.open_training", lambda *_, **__: StoppedRun())
     options = ["--config", config, "--objective", loss, "--checkpoint", tmp_path / "states"]
     stderr = run("train", *options, code=143).stderr
     expected = ["train", sample, "--resume", tmp_path / "states", "-o", "own.bin", "--objective", loss]

@@ -14,18 +14,18 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, assert_same, plan_without_text, read_text, run
+from w2v._kernel.plan import available_sets, instruction_set, thresholds
 from w2v._kernels import MAX_CHUNK_SIZE
-from w2v.kernel.plan import available_sets, instruction_set, thresholds
-from w2v.progress import Progress
-from w2v.settings import MAX_INPUTS_PER_STEP
-from w2v.system import memory
-from w2v.text.corpus import Corpus
-from w2v.training.config import RunConfig
-from w2v.training.planning import threads_memory
-from w2v.training.reading import ReadText
-from w2v.training.run import Run
-from w2v.training.start import Initialisation
-from w2v.vectors.combine_matrices import memory_of
+from w2v._progress import Progress
+from w2v._settings import MAX_INPUTS_PER_STEP
+from w2v._system import memory
+from w2v._text.corpus import Corpus
+from w2v._training.config import RunConfig
+from w2v._training.planning import threads_memory
+from w2v._training.reading import ReadText
+from w2v._training.run import Run
+from w2v._training.start import Initialisation
+from w2v._vectors.combine_matrices import memory_of
 
 MODELS = [{"model": model, "loss": loss} for model in ("skipgram", "cbow") for loss in ("ns", "hs")]
 CPUINFO = Path("/proc/cpuinfo")
@@ -120,13 +120,13 @@ MEASURE_THREADS = """
 import json, os, sys
 from pathlib import Path
 import w2v
-from w2v.system import memory
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import read_corpus
-from w2v.training.config import RunConfig
-from w2v.training.reading import ReadText
-from w2v.training.start import Initialisation
-from w2v.training.run import Run
+from w2v._system import memory
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import read_corpus
+from w2v._training.config import RunConfig
+from w2v._training.reading import ReadText
+from w2v._training.start import Initialisation
+from w2v._training.run import Run
 
 memory.resident_bytes = lambda: 0
 vocabulary = w2v.Vocabulary([f"word{number}" for number in range(30_000)], [1] * 30_000)
@@ -197,7 +197,7 @@ def test_memory_can_be_ignored(sample: Path, tmp_path: Path, monkeypatch: pytest
 
 PEAK = """
 import sys, w2v
-from w2v.system import memory
+from w2v._system import memory
 # After each checkpoint, the run releases the pages of the ids.
 checkpoints = {"checkpoint": sys.argv[2], "checkpoint_every": "100chunks"}
 model = w2v.train(sys.argv[1], vector_size=20, epochs=1, workers=2, sample=1e-6, **checkpoints)

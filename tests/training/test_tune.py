@@ -13,11 +13,11 @@ import pytest
 
 import w2v
 from tests.helpers import QUICK, Hinge, Stop, run, run_json, stop_after, trials_in
-from w2v.progress import Progress
-from w2v.text.corpus import Corpus
-from w2v.training import search as search_module
-from w2v.training.model import Model
-from w2v.training.search import TimeBudget, TimeIsUp, Trial, Tuner
+from w2v._progress import Progress
+from w2v._text.corpus import Corpus
+from w2v._training import search as search_module
+from w2v._training.model import Model
+from w2v._training.search import TimeBudget, TimeIsUp, Trial, Tuner
 
 TEXT = [[f"w{word}" for word in line] for line in np.random.default_rng(1).integers(400, size=(400, 10)).tolist()]
 SMALL: dict[str, Any] = {"vector_size": 8, "min_count": 1, "sample": 0.0, "workers": 1, "epochs": 9}

@@ -8,11 +8,11 @@ import pytest
 
 import w2v
 from tests.helpers import Stop, stop_after, trials_in
-from w2v.errors import Diverged, NothingToTrain
-from w2v.evaluation.labels import Predictions, precision_recall_curve
-from w2v.training import tune_labels
-from w2v.training.search import Trial
-from w2v.training.tune_labels import LabelTuner, Metric, tune_classifier
+from w2v._errors import Diverged, NothingToTrain
+from w2v._evaluation.labels import Predictions, precision_recall_curve
+from w2v._training import tune_labels
+from w2v._training.search import Trial
+from w2v._training.tune_labels import LabelTuner, Metric, tune_classifier
 
 TEXTS, LABELS = ["ball goal team", "soup salt pan", "goal ball", "pan salt"] * 5, ["sport", "food"] * 10
 HELD_OUT = ["goal soup ball", "salt pan", "team", "unknown"], ["sport", "food", "sport", "food"]

@@ -10,20 +10,20 @@ import pytest
 
 import w2v
 from tests.helpers import Stop, assert_same, assert_same_views, full_disk, interrupt, run, run_json, stop_at
-from w2v.evaluation.similarity import rated_pairs
-from w2v.formats import native
+from w2v._evaluation.similarity import rated_pairs
+from w2v._formats import native
+from w2v._system import memory
+from w2v._text._text import FIRST_TYPE
+from w2v._text.idstore import TypeCounts
+from w2v._text.words import Words
+from w2v._training import checkpoint_folder, reading
+from w2v._training import views as views_module
+from w2v._training.checkpoint import write_checkpoint
+from w2v._training.checkpoint_folder import CheckpointFolder, files, latest_checkpoints
+from w2v._training.views import choose_views
+from w2v._vectors import neighbours
+from w2v._vectors.encode import encode
 from w2v.gensim.models import fasttext, keyedvectors
-from w2v.system import memory
-from w2v.text._text import FIRST_TYPE
-from w2v.text.idstore import TypeCounts
-from w2v.text.words import Words
-from w2v.training import checkpoint_folder, reading
-from w2v.training import views as views_module
-from w2v.training.checkpoint import write_checkpoint
-from w2v.training.checkpoint_folder import CheckpointFolder, files, latest_checkpoints
-from w2v.training.views import choose_views
-from w2v.vectors import neighbours
-from w2v.vectors.encode import encode
 
 AUTO: dict[str, Any] = {"vector_size": 11, "epochs": 2, "workers": 1}
 VIEWS: dict[str, Any] = AUTO | {"views": "words+subwords", "buckets": 3000}

@@ -7,8 +7,8 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.formats.header import ModelHeader
-from w2v.vectors.align import Translation, align, read_anchors, read_pairs
+from w2v._formats.header import ModelHeader
+from w2v._vectors.align import Translation, align, read_anchors, read_pairs
 
 
 def random_vectors(words: int, size: int = 10, seed: int = 1, **more: object) -> w2v.KeyedVectors:

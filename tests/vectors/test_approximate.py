@@ -7,7 +7,7 @@ import pytest
 
 import w2v
 from tests.helpers import explorer_of
-from w2v.vectors.approximate import ApproximateIndex
+from w2v._vectors.approximate import ApproximateIndex
 
 pytest.importorskip("usearch")
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from w2v.formats.bfloat16 import bfloat16
-from w2v.vectors import combine_matrices as module
-from w2v.vectors.combine_matrices import combine_matrices, concatenate_matrices
+from w2v._formats.bfloat16 import bfloat16
+from w2v._vectors import combine_matrices as module
+from w2v._vectors.combine_matrices import combine_matrices, concatenate_matrices
 
 SHAPES = {"usual": (300, 8), "fewer words than values": (5, 8), "one value": (40, 1), "two words": (2, 3)}
 

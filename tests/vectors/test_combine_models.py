@@ -9,12 +9,12 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.formats.header import ModelHeader
-from w2v.formats.storage import CompactMatrix
-from w2v.system import memory
-from w2v.text.normalise import TextOptions
-from w2v.text.subwords import Subwords
-from w2v.vectors import combine_models
+from w2v._formats.header import ModelHeader
+from w2v._formats.storage import CompactMatrix
+from w2v._system import memory
+from w2v._text.normalise import TextOptions
+from w2v._text.subwords import Subwords
+from w2v._vectors import combine_models
 
 FIRST = {"a": [3, 4], "b": [0, 2], "c": [1, 0], "zero": [0, 0]}
 SECOND = {"d": [1, 0, 0], "c": [0, 5, 0], "a": [2, 2, 1], "zero": [0, 1, 0]}

@@ -9,10 +9,10 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from tests.helpers import FINITE
-from w2v.formats import bfloat16
-from w2v.vectors.cosines import cosines, lengths, unit
-from w2v.vectors.keyed import KeyedVectors
-from w2v.vectors.neighbours import nearest_rows
+from w2v._formats import bfloat16
+from w2v._vectors.cosines import cosines, lengths, unit
+from w2v._vectors.keyed import KeyedVectors
+from w2v._vectors.neighbours import nearest_rows
 
 SCALES = [1e-37, 1e-30, 1e-20, 1e-12, 1, 1e12, 1e18, 1e30, 1e37]
 WORDS = [f"w{row}" for row in range(60)]

@@ -11,14 +11,14 @@ import pytest
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.formats import matrices
-from w2v.formats.header import ModelHeader
-from w2v.text import corpus
-from w2v.text.corpus import Corpus
-from w2v.text.normalise import TextOptions
-from w2v.text.subwords import Subwords
-from w2v.vectors.encode import Encoder, encode
-from w2v.vectors.keyed import KeyedVectors
+from w2v._formats import matrices
+from w2v._formats.header import ModelHeader
+from w2v._text import corpus
+from w2v._text.corpus import Corpus
+from w2v._text.normalise import TextOptions
+from w2v._text.subwords import Subwords
+from w2v._vectors.encode import Encoder, encode
+from w2v._vectors.keyed import KeyedVectors
 
 TEXTS = ["Cat the cat", "", "fox unseen", "xyz", "the\nThe dog"]
 WORDS = ["the", "cat", "dog", "fox"]
@@ -53,8 +53,8 @@ def test_vectors_match_the_formulas(
     vectors: KeyedVectors, weights: str, ngrams: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("BLOCK_BYTES", "SIGNATURE_BYTES"):  # a text then begins in one block of the file and ends in another
-        monkeypatch.setattr(f"w2v.text.corpus.{name}", 5)
-    monkeypatch.setattr("w2v.vectors.encode.UNKNOWN_AT_ONCE", 1)
+        monkeypatch.setattr(f"w2v._text.corpus.{name}", 5)
+    monkeypatch.setattr("w2v._vectors.encode.UNKNOWN_AT_ONCE", 1)
     if not ngrams:  # also without strip_markup, so that the encoder may process part of a line
         header = ModelHeader(text=TextOptions(lower=True))
         vectors = KeyedVectors(WORDS, vectors.vectors, vectors.counts, header=header)

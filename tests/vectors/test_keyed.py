@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 import w2v
 from tests.helpers import import_gensim
-from w2v.errors import SettingsError, W2VError
-from w2v.formats.header import ModelHeader
-from w2v.formats.storage import CompactMatrix
-from w2v.formats.vector_file import VectorFile
+from w2v._errors import SettingsError, W2VError
+from w2v._formats.header import ModelHeader
+from w2v._formats.storage import CompactMatrix
+from w2v._formats.vector_file import VectorFile
+from w2v._text.vocabulary import Vocabulary
+from w2v._text.words import Words
+from w2v._vectors.encode import encode
+from w2v._vectors.keyed import KeyedVectors, load, to_keyed_vectors
+from w2v._vectors.unknown_words import UnknownWordError
 from w2v.gensim.models.keyedvectors import KeyedVectors as FacadeVectors
-from w2v.text.vocabulary import Vocabulary
-from w2v.text.words import Words
-from w2v.vectors.encode import encode
-from w2v.vectors.keyed import KeyedVectors, load, to_keyed_vectors
-from w2v.vectors.unknown_words import UnknownWordError
 
 GensimVectors = import_gensim("gensim.models").KeyedVectors
 WORDS = [f"w{row}" for row in range(200)]
@@ -212,7 +212,7 @@ def test_queries_may_be_vectors_and_unknown_words_are_left_out(ours: KeyedVector
 
 
 def test_batches_equal_single_queries(ours: KeyedVectors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.vectors.neighbours.QUERIES_AT_ONCE", 3)
+    monkeypatch.setattr("w2v._vectors.neighbours.QUERIES_AT_ONCE", 3)
     some = ["w0", "w49", "w49", "w50", "w199"]
     batch = ours.most_similar_batch(some, topn=60, restrict_vocab=50)
     assert [len(found) for found in batch] == [49, 49, 49, 50, 50]

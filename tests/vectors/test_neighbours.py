@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from w2v.vectors import _search, neighbours
-from w2v.vectors.cosines import cosines, lengths, unit
-from w2v.vectors.keyed import KeyedVectors
+from w2v._vectors import _search, neighbours
+from w2v._vectors.cosines import cosines, lengths, unit
+from w2v._vectors.keyed import KeyedVectors
 
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 20])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.formats.header import ModelHeader
-from w2v.text.normalise import TextOptions
-from w2v.vectors.query import parse
+from w2v._formats.header import ModelHeader
+from w2v._text.normalise import TextOptions
+from w2v._vectors.query import parse
 
 WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman", "man", "women", "-", "éclair"]
 

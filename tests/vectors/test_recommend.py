@@ -11,10 +11,10 @@ from pyarrow import feather, parquet
 
 import w2v
 from tests.helpers import import_gensim, run, run_json
-from w2v.text import long_table
-from w2v.text.corpus import Corpus
-from w2v.vectors import approximate
-from w2v.vectors.recommend import Recommender, recommend
+from w2v._text import long_table
+from w2v._text.corpus import Corpus
+from w2v._vectors import approximate
+from w2v._vectors.recommend import Recommender, recommend
 
 ITEMS = [f"i{row}" for row in range(60)]
 VECTORS = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
@@ -105,7 +105,7 @@ def test_sessions_are_searched_in_batches(
     monkeypatch: pytest.MonkeyPatch, vectors: w2v.KeyedVectors, at_once: int
 ) -> None:
     expected = recommend(vectors, SESSIONS, 3)
-    monkeypatch.setattr("w2v.vectors.recommend.SESSIONS_AT_ONCE", at_once)
+    monkeypatch.setattr("w2v._vectors.recommend.SESSIONS_AT_ONCE", at_once)
     sizes: list[int] = []
     search = Recommender._search
 
@@ -302,7 +302,7 @@ def test_numbers_that_no_integer_type_holds_are_refused_in_one_line(files: Path)
 
 
 def test_a_later_session_that_the_type_does_not_hold_is_refused(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("w2v.vectors.recommend.SESSIONS_AT_ONCE", 1)
+    monkeypatch.setattr("w2v._vectors.recommend.SESSIONS_AT_ONCE", 1)
     Path("rows.csv").write_text(f"item,visit\ni1,1\ni2,{1 << 63}\n")
     columns = "--item", "item", "--session", "visit"
     error = run("recommend", "m.bin", "rows.csv", *columns, "-o", "t.arrow", code=1).stderr

@@ -12,12 +12,12 @@ from sklearn.decomposition import TruncatedSVD
 
 import w2v
 from tests.helpers import run, run_json
-from w2v.cli.commands import vectors
-from w2v.formats import registry
-from w2v.formats.header import ModelHeader
-from w2v.formats.vector_file import VectorFile
-from w2v.text.words import Words
-from w2v.vectors import reduce
+from w2v._cli.commands import vectors
+from w2v._formats import registry
+from w2v._formats.header import ModelHeader
+from w2v._formats.vector_file import VectorFile
+from w2v._text.words import Words
+from w2v._vectors import reduce
 
 WORDS = [f"w{row}" for row in range(40)]
 SUBWORDS = {"vector_size": 12, "subwords": "2-3", "buckets": 500, "epochs": 1, "workers": 1, "max_vocab": 300}

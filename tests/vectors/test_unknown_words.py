@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import w2v
-from w2v.formats.header import ModelHeader
+from w2v._formats.header import ModelHeader
+from w2v._plotting.word_map import word_map
+from w2v._text.subwords import Subwords
+from w2v._vectors import unknown_words
+from w2v._vectors.unknown_words import UnknownWordError, suggestions
 from w2v.gensim.models.keyedvectors import KeyedVectors as GensimVectors
-from w2v.plotting.word_map import word_map
-from w2v.text.subwords import Subwords
-from w2v.vectors import unknown_words
-from w2v.vectors.unknown_words import UnknownWordError, suggestions
 
 WORDS = ["the", "france", "frances", "Paris", "paris", "king", "kings", "woman", "man", "women", "-", "éclair", "3"]
 

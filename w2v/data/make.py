@@ -18,10 +18,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 import click
 
-from w2v.cli.console import Program
-from w2v.cli.options import FILE, FORCE
-from w2v.cli.outputs import check
-from w2v.system.files import atomic_write
+from w2v._cli.console import Program
+from w2v._cli.options import FILE, FORCE
+from w2v._cli.outputs import check
+from w2v._system.files import atomic_write
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent

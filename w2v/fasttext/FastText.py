@@ -17,28 +17,28 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from w2v.errors import text_warnings_to
-from w2v.evaluation import labels as scoring
-from w2v.formats import fasttext
-from w2v.formats.product_quantiser import CENTROIDS
-from w2v.formats.vector_file import VectorFile, as_floats
-from w2v.losses.fasttext import FLOOR
-from w2v.system.files import FASTTEXT, PathLike, atomic_write, check_files_unchanged
-from w2v.system.threads import processors
-from w2v.text._text import PADDING
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelOptions
-from w2v.text.subword_rows import own_rows
-from w2v.text.subwords import Ngrams, Subwords
-from w2v.text.words import Words
-from w2v.training.classifier import Classifier
-from w2v.training.labelled import read_labelled
-from w2v.training.quantize import parse_size, quantize
-from w2v.training.train import train, train_classifier
-from w2v.training.tune_labels import VECTOR_SIZES, search_labels
-from w2v.vectors.cosines import unit
-from w2v.vectors.keyed import KeyedVectors, to_keyed_vectors
+from w2v._errors import text_warnings_to
+from w2v._evaluation import labels as scoring
+from w2v._formats import fasttext
+from w2v._formats.product_quantiser import CENTROIDS
+from w2v._formats.vector_file import VectorFile, as_floats
+from w2v._losses.fasttext import FLOOR
+from w2v._system.files import FASTTEXT, PathLike, atomic_write, check_files_unchanged
+from w2v._system.threads import processors
+from w2v._text._text import PADDING
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions
+from w2v._text.labels import LabelOptions
+from w2v._text.subword_rows import own_rows
+from w2v._text.subwords import Ngrams, Subwords
+from w2v._text.words import Words
+from w2v._training.classifier import Classifier
+from w2v._training.labelled import read_labelled
+from w2v._training.quantize import parse_size, quantize
+from w2v._training.train import train, train_classifier
+from w2v._training.tune_labels import VECTOR_SIZES, search_labels
+from w2v._vectors.cosines import unit
+from w2v._vectors.keyed import KeyedVectors, to_keyed_vectors
 
 BOW, EOW, EOS = "<", ">", "</s>"  # the begin and the end of a word, and the end of a line
 TOKEN = re.compile("\n|[^ \n\r\t\v\f\0]+")

@@ -15,15 +15,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from w2v.errors import W2VError
-from w2v.formats import gensim, native, registry, word2vec
-from w2v.formats.header import INT_KEYS
-from w2v.formats.vector_file import Array, VectorFile, as_floats, check_content, keep_first_rows, validate
+from w2v._errors import W2VError
+from w2v._formats import gensim, native, registry, word2vec
+from w2v._formats.header import INT_KEYS
+from w2v._formats.vector_file import Array, VectorFile, as_floats, check_content, keep_first_rows, validate
+from w2v._options import check_whole
+from w2v._system.files import PICKLE, Errors, PathLike, atomic_write_together
+from w2v._system.schema import decode
+from w2v._text.words import Words
 from w2v.gensim.utils import gensim_exceptions, unpacked
-from w2v.options import check_whole
-from w2v.system.files import PICKLE, Errors, PathLike, atomic_write_together
-from w2v.system.schema import decode
-from w2v.text.words import Words
 
 log = logging.getLogger("w2v")  # gensim's loggers are silent by default, and users must see that data is lost
 

@@ -12,14 +12,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from w2v.errors import NothingToTrain
+from w2v._errors import NothingToTrain
+from w2v._system.files import PathLike
+from w2v._text._text import FIRST_TYPE
+from w2v._text.columns import lines_of
+from w2v._text.corpus import Corpus
+from w2v._text.decompress import decompress
+from w2v._text.idstore import ReadingOptions, read_corpus
 from w2v.gensim import utils
-from w2v.system.files import PathLike
-from w2v.text._text import FIRST_TYPE
-from w2v.text.columns import lines_of
-from w2v.text.corpus import Corpus
-from w2v.text.decompress import decompress
-from w2v.text.idstore import ReadingOptions, read_corpus
 
 log = logging.getLogger("gensim.models.word2vec")
 

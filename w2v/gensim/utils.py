@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
-from w2v.errors import TruncatedFile, W2VError
-from w2v.formats.row_blocks import open_unpacked
-from w2v.formats.word2vec import compress_by_name
-from w2v.system.files import PathLike, atomic_write, temporary_folder
+from w2v._errors import TruncatedFile, W2VError
+from w2v._formats.row_blocks import open_unpacked
+from w2v._formats.word2vec import compress_by_name
+from w2v._system.files import PathLike, atomic_write, temporary_folder
 
 VERSION = "4.4.0"  # the version of gensim that this package imitates
 

@@ -19,10 +19,10 @@ import numpy as np
 import w2v
 import w2v.gensim
 from tests.helpers import run
-from w2v.formats import registry
+from w2v._formats import registry
+from w2v._losses.registry import LOSSES
+from w2v._vectors import reduce
 from w2v.gensim.models import fasttext, keyedvectors, phrases, word2vec
-from w2v.losses.registry import LOSSES
-from w2v.vectors import reduce
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus.txt"
@@ -129,7 +129,7 @@ def spacy_folder(file: Path) -> dict[str, Any]:
 def small_storage(file: Path, storage: Any) -> dict[str, Any]:
     content = reduce.change_storage(registry.read(HERE / "subwords.safetensors"), storage)
     registry.write(file, content)
-    return describe(w2v.vectors.keyed.to_keyed_vectors(content))
+    return describe(w2v._vectors.keyed.to_keyed_vectors(content))
 
 
 def fewer_dimensions(file: Path) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.helpers import import_gensim
-from w2v.errors import W2VError
-from w2v.formats import native
+from w2v._errors import W2VError
+from w2v._formats import native
 from w2v.gensim.models import Doc2Vec, KeyedVectors, Word2Vec
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.doc2vec import TaggedBrownCorpus, TaggedDocument, TaggedLineDocument

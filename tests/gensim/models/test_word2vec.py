@@ -17,14 +17,14 @@ import pytest
 
 import w2v
 from tests.helpers import import_gensim
-from w2v.formats import native, registry
+from w2v._formats import native, registry
+from w2v._progress import Progress
 from w2v.gensim.models import word2vec
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.fasttext import FastText
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import LineSentence, Text8Corpus, Word2Vec
 from w2v.gensim.utils import RULE_DEFAULT, RULE_DISCARD, RULE_KEEP
-from w2v.progress import Progress
 
 # gensim warns about its own deprecated members.
 pytestmark = pytest.mark.filterwarnings("ignore:Call to deprecated:DeprecationWarning")

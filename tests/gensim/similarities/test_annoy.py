@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from w2v.errors import W2VError
+from w2v._errors import W2VError
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.similarities.annoy import AnnoyIndexer
 

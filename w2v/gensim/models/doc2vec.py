@@ -13,6 +13,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from w2v._system.files import PathLike
+from w2v._text.corpus import Corpus
+from w2v._text.idstore import ReadingOptions
+from w2v._text.labels import LabelledTexts
+from w2v._text.words import OWN_PREFIX, Words
+from w2v._training.documents import Documents
+from w2v._training.infer import Inference
+from w2v._training.model import View
+from w2v._vectors.cosines import Floats, cosine
 from w2v.gensim import utils
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import INTEGERS, KEY_TYPES, KeyedVectors
@@ -20,15 +29,6 @@ from w2v.gensim.models.word2vec import CORPUSFILE_VERSION as CORPUSFILE_VERSION
 from w2v.gensim.models.word2vec import FAST_VERSION as FAST_VERSION
 from w2v.gensim.models.word2vec import Word2Vec, refuse_concatenation
 from w2v.gensim.sentences import BrownCorpus, LineSentence, NumberedSentences, files_of
-from w2v.system.files import PathLike
-from w2v.text.corpus import Corpus
-from w2v.text.idstore import ReadingOptions
-from w2v.text.labels import LabelledTexts
-from w2v.text.words import OWN_PREFIX, Words
-from w2v.training.documents import Documents
-from w2v.training.infer import Inference
-from w2v.training.model import View
-from w2v.vectors.cosines import Floats, cosine
 
 log = logging.getLogger("gensim.models.doc2vec")
 

@@ -9,18 +9,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from w2v.errors import W2VError
-from w2v.formats import fasttext
-from w2v.formats.vector_file import VectorFile
+from w2v._errors import W2VError
+from w2v._formats import fasttext
+from w2v._formats.vector_file import VectorFile
+from w2v._system.files import PathLike, check_files_unchanged
+from w2v._text.subword_rows import own_rows
+from w2v._text.subwords import Ngrams, Subwords
+from w2v._text.words import Words
+from w2v._vectors.cosines import Floats, unit
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec, sample_as_share
 from w2v.gensim.sentences import Sentences
 from w2v.gensim.utils import gensim_exceptions
-from w2v.system.files import PathLike, check_files_unchanged
-from w2v.text.subword_rows import own_rows
-from w2v.text.subwords import Ngrams, Subwords
-from w2v.text.words import Words
-from w2v.vectors.cosines import Floats, unit
 
 
 def ft_ngram_hashes(word: str, minn: int, maxn: int, num_buckets: int) -> list[int]:

@@ -10,17 +10,17 @@ from typing import Any, BinaryIO, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from w2v.errors import W2VError
-from w2v.evaluation.analogies import best_answers
-from w2v.evaluation.word_index import index_words
-from w2v.formats.vector_file import VectorFile, as_floats
+from w2v._errors import W2VError
+from w2v._evaluation.analogies import best_answers
+from w2v._evaluation.word_index import index_words
+from w2v._formats.vector_file import VectorFile, as_floats
+from w2v._system.files import Errors, PathLike
+from w2v._vectors.cosines import EPSILON, MAX_LENGTH, MIN_LENGTH, Floats, cosine, cosines, lengths, unit
+from w2v._vectors.neighbours import top_rows
+from w2v._vectors.query import Method
+from w2v._vectors.unknown_words import UnknownWordError
 from w2v.gensim import files, utils
 from w2v.gensim.sentences import read_bytes
-from w2v.system.files import Errors, PathLike
-from w2v.vectors.cosines import EPSILON, MAX_LENGTH, MIN_LENGTH, Floats, cosine, cosines, lengths, unit
-from w2v.vectors.neighbours import top_rows
-from w2v.vectors.query import Method
-from w2v.vectors.unknown_words import UnknownWordError
 
 log = logging.getLogger("gensim.models.keyedvectors")
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, TypedDict
 
-from w2v.errors import W2VError, one_line
-from w2v.formats import pickles
-from w2v.formats.pickles import PickledObject
+from w2v._errors import W2VError, one_line
+from w2v._formats import pickles
+from w2v._formats.pickles import PickledObject
+from w2v._system.files import PICKLE, PathLike, open_regular, translate_os_errors
+from w2v._system.schema import Count, Integer, Number, convert, decode, encode
+from w2v._text import phrases as core
 from w2v.gensim import utils
-from w2v.system.files import PICKLE, PathLike, open_regular, translate_os_errors
-from w2v.system.schema import Count, Integer, Number, convert, decode, encode
-from w2v.text import phrases as core
 
 ENGLISH_CONNECTOR_WORDS = core.ENGLISH_CONNECTOR_WORDS
 log = logging.getLogger("gensim.models.phrases")
@@ -31,7 +31,7 @@ ScoredToken = tuple[str, float | None]  # a token, and its score if it is a phra
 
 @dataclass(frozen=True)
 class _Scorer:
-    """A scoring of w2v.text.phrases as a function with gensim's arguments.
+    """A scoring of w2v._text.phrases as a function with gensim's arguments.
 
     It returns -inf where the score is undefined; npmi also does so for pairs rarer than min_count.
     """

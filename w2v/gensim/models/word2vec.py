@@ -17,26 +17,26 @@ from typing import Any, BinaryIO, ClassVar, Self, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v.errors import Diverged, NothingToTrain, W2VError, text_warnings_to
-from w2v.formats import native
-from w2v.formats.gensim import TAGS
-from w2v.formats.header import GensimObject
-from w2v.formats.vector_file import WORD_VIEW, Array, VectorFile
+from w2v._errors import Diverged, NothingToTrain, W2VError, text_warnings_to
+from w2v._formats import native
+from w2v._formats.gensim import TAGS
+from w2v._formats.header import GensimObject
+from w2v._formats.vector_file import WORD_VIEW, Array, VectorFile
+from w2v._losses.registry import Settings, loss_for
+from w2v._losses.tree import Tree
+from w2v._options import checked_value
+from w2v._progress import Progress, Report
+from w2v._system.files import PathLike, temporary_folder
+from w2v._system.schema import Count, Integer, Number, convert
+from w2v._text.text_checks import TYPES, FirstWords, size_advice
+from w2v._text.vocabulary import Vocabulary
+from w2v._training.model import HasVectors, Model, View
+from w2v._training.train import train
 from w2v.gensim import files, utils
 from w2v.gensim import sentences as texts
 from w2v.gensim.models.callbacks import CallbackAny2Vec
 from w2v.gensim.models.keyedvectors import KeyedVectors, pseudorandom_weak_vector
 from w2v.gensim.sentences import BrownCorpus, LineSentence, PathLineSentences, Sentences, Text8Corpus
-from w2v.losses.registry import Settings, loss_for
-from w2v.losses.tree import Tree
-from w2v.options import checked_value
-from w2v.progress import Progress, Report
-from w2v.system.files import PathLike, temporary_folder
-from w2v.system.schema import Count, Integer, Number, convert
-from w2v.text.text_checks import TYPES, FirstWords, size_advice
-from w2v.text.vocabulary import Vocabulary
-from w2v.training.model import HasVectors, Model, View
-from w2v.training.train import train
 
 __all__ = ["BrownCorpus", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from w2v._system.files import PathLike, atomic_write_together, open_regular
+from w2v._system.schema import decode, encode
+from w2v._vectors.approximate import ApproximateIndex
+from w2v._vectors.cosines import Floats
 from w2v.gensim.models.keyedvectors import KeyedVectors
 from w2v.gensim.models.word2vec import Word2Vec
-from w2v.system.files import PathLike, atomic_write_together, open_regular
-from w2v.system.schema import decode, encode
-from w2v.vectors.approximate import ApproximateIndex
-from w2v.vectors.cosines import Floats
 
 
 class AnnoyIndexer:
