@@ -422,7 +422,7 @@ CALLS = [
         "recommend",
         "vectors.recommend:Recommender.__init__",
         "old.bin text",
-        {"topn": 10, "last": None, "errors": "strict"},
+        {"topn": 10, "last": 10, "errors": "strict"},
         own("--topn 7; --last 7; --errors ignore"),
     ),
     Call(

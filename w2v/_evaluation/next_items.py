@@ -20,6 +20,7 @@ from w2v._text.corpus import Corpus, Source
 from w2v._text.idstore import IdStore, ReadingOptions, read_corpus
 from w2v._vectors.cosines import unit
 from w2v._vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
+from w2v._vectors.recommend import LAST
 
 MAX_SESSIONS = 20_000  # a random sample of more sessions is scored
 SCORES_AT_ONCE = 1 << 22
@@ -48,7 +49,7 @@ def next_items(
     sessions: Source,
     trained_on: Source | None = None,
     topn: int = 20,
-    last: int | None = None,
+    last: int | None = LAST,
     seed: int = SEED,
     progress: Report | None = None,
     **reading: Any,
@@ -69,7 +70,7 @@ def next_items(
             often followed the last item (a first-order Markov chain); and the items in the most similar sessions
             (cosines of the rows of items, weighted by tf-idf; Deshpande & Karypis 2004).
         topn: The number of recommended items.
-        last: Use only the last `last` items of a session; by default all.
+        last: Use only the last `last` items of a session; None for all.
         seed: Seed of the resampling.
         progress: See `evaluate`.
         reading: Arguments of `train` for reading the sessions, such as `column`, or `item` and `session`.

@@ -46,6 +46,7 @@ from w2v._training.labelled import read_labelled, score_file
 from w2v._training.model import Model, View
 from w2v._training.perplexity import perplexity as measure_perplexity
 from w2v._vectors.keyed import load
+from w2v._vectors.recommend import LAST
 
 # The options of `evaluate` for other measures than --sessions and --edges.
 OTHER_MEASURES = (
@@ -99,7 +100,7 @@ def _load_view(path: Path, view: str | None) -> View:
 )
 @options.option_for(GraphOptions, "bipartite", help="With --edges: --trained-on has two kinds of nodes.")
 @options.number_option("--topn", default=20, help="With --sessions: the number of recommended items.")
-@options.number_option("--last", help="With --sessions: use only the last N items of a session.  [default: all]")
+@options.number_option("--last", default=LAST, help="With --sessions: use only the last N items of a session.")
 @options.RESTRICT_VOCAB
 @options.METHOD
 @options.number_option("--seed", default=1, help="Seed of the bootstrap.")
@@ -115,7 +116,7 @@ def evaluate(
     trained_on: Path | None,
     bipartite: bool | None,
     topn: int,
-    last: int | None,
+    last: int,
     labels: str | None,
     k: int,
     threshold: float | None,

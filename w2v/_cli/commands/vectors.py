@@ -48,7 +48,7 @@ from w2v._vectors.combine_models import combine as combine_models
 from w2v._vectors.encode import Encoder
 from w2v._vectors.keyed import KeyedVectors, load, read, to_keyed_vectors
 from w2v._vectors.query import Method
-from w2v._vectors.recommend import Recommender
+from w2v._vectors.recommend import LAST, Recommender
 
 
 @click.command(cls=options.ResultCommand)
@@ -314,7 +314,7 @@ def encode(
 )
 @options.LONG_TABLE
 @options.number_option("--topn", default=10, help="Number of items for each session.")
-@options.number_option("--last", help="Use only the last N known items of a session.  [default: all]")
+@options.number_option("--last", default=LAST, help="Use only the last N known items of a session.")
 @click.option(
     "--approximate", is_flag=True, help="Search by an approximate index: faster if there are millions of items."
 )
@@ -326,7 +326,7 @@ def recommend(
     sessions: tuple[str, ...],
     output: Path | None,
     topn: int,
-    last: int | None,
+    last: int,
     approximate: bool,
     errors: Errors,
     force: bool,
@@ -335,9 +335,9 @@ def recommend(
 ) -> Result:
     """Recommend the items nearest to each of SESSIONS.
 
-    The vector of a session is the mean of its items' vectors. The recommended items have the highest cosines with this
-    mean, and are not in the session. Items that MODEL does not know are left out, and a session without a known item
-    gets no recommendations. With --item and --session, OUTPUT also has a column with the session.
+    The vector of a session is the mean of the vectors of its last items. The recommended items have the highest cosines
+    with this mean, and are not in the session. Items that MODEL does not know are left out, and a session without a
+    known item gets no recommendations. With --item and --session, OUTPUT also has a column with the session.
 
     \b
     w2v recommend items.safetensors sessions.parquet --column items -o top.parquet
