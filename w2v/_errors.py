@@ -19,6 +19,8 @@ UNREPORTED = (
     "error return without exception set"  # a SystemError after a failed allocation, in Python's compiler for one
 )
 
+PUBLIC = "w2v"  # the module of public errors, as tracebacks show it
+
 IS_ON_PYPI = False  # whether the package index has w2v, so that pip can install its extras by name
 
 
@@ -32,9 +34,13 @@ class _Printable(Exception):
 class W2VError(_Printable, ValueError):
     """The user's data cannot be used. The message is one line, which names the problem, its place and a remedy."""
 
+    __module__ = PUBLIC
+
 
 class SettingsError(W2VError):
     """An option or argument is invalid, or contradicts another."""
+
+    __module__ = PUBLIC
 
 
 class TruncatedFile(W2VError):
@@ -63,6 +69,8 @@ class LossNotImported(W2VError):
 
 class TextWarning(_Printable, UserWarning):
     """A text is usable, but the vectors would be better if it or an option were changed. The message says which."""
+
+    __module__ = PUBLIC
 
 
 _report_text_warning: ContextVar[Callable[[str], object] | None] = ContextVar("report_text_warning", default=None)

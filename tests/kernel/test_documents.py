@@ -27,11 +27,11 @@ SESSIONS: dict[str, dict[str, Any]] = {  # models whose tags are words
 LOSSES = ["ns", "nce", "sampled", "hs", "class", "softmax"]
 
 
-def texts(count: int = 12, seed: int = 3) -> list[tuple[list[int], list[int]]]:
-    """Return documents of up to 9 words, each with no tag, one or several, which documents share."""
+def texts(count: int = 12, longest: int = 9, seed: int = 3) -> list[tuple[list[int], list[int]]]:
+    """Return documents of up to `longest` words, each with no tag, one or several, which documents share."""
     random = np.random.default_rng(seed)
     tags = [random.choice(TAGS, size, replace=False) for size in random.integers(0, 4, count)]
-    words = [random.integers(0, len(COUNTS), size) for size in random.integers(0, 10, count)]
+    words = [random.integers(0, len(COUNTS), size) for size in random.integers(0, longest + 1, count)]
     return [(list(map(int, own)), list(map(int, text))) for own, text in zip(tags, words, strict=True)]
 
 
@@ -42,11 +42,12 @@ def plan_of(
     count: int = 12,
     most: int = 3,
     size: int = SIZE,
+    longest: int = 9,
     **given: Any,
 ) -> tuple[Plan, dict[str, np.ndarray]]:
     """Return a plan and matrices far from zero. Id 0 ends a document, 1 is unknown, then come words and tags."""
     first_tag, ids, starts = 2 + len(COUNTS), list[int](), list[int]()
-    for tags, words in texts(count):
+    for tags, words in texts(count, longest):
         start = len(ids)
         ids += [each for tag in tags for each in [1] * (tag % 2) + [first_tag + tag]]  # 1: a tag that is not known
         ids += [2 + word for word in words]
@@ -111,7 +112,14 @@ def test_kernels_train_sessions_whose_tags_are_words_alike(loss: str, model: str
 
 
 @pytest.mark.parametrize(
-    "others", [{"per_pair": True}, {"window": MAX_INPUTS_PER_STEP - 1}, {"window": "all"}], ids=str
+    "others",
+    [
+        {"per_pair": True},
+        {"window": MAX_INPUTS_PER_STEP - 1},
+        {"window": "all"},
+        {"window": "all", "longest": 100, "alpha": 0.02},
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("documents", ["dbow", "dbow+words", "also_context skipgram"])
 def test_kernels_agree_if_tags_and_words_need_several_steps(documents: str, others: dict[str, Any]) -> None:

@@ -143,7 +143,7 @@ def test_error_for_an_invalid_numba_variable_is_one_line() -> None:
     script = "import numpy; from w2v._plotting.projection import project; project(numpy.eye(3), 'umap')"
     variables = os.environ | {"NUMBA_NUM_THREADS": "0"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=variables)
-    assert done.stderr.splitlines()[-1].startswith("w2v._errors.W2VError: umap cannot be used: ")
+    assert done.stderr.splitlines()[-1].startswith("w2v.W2VError: umap cannot be used: ")
 
 
 def test_unknown_methods_and_nan_are_refused() -> None:

@@ -164,7 +164,9 @@ def test_fractions_order_rows_among_whole_numbers(tmp_path: Path, monkeypatch: p
         ({"item": "i"}, "--item and --session .* are given together"),
         ({"session": "s"}, "--item and --session .* are given together"),
         ({"order": "t"}, "--item and --session .* are given together, and --order only with them"),
-        ({"item": "i", "session": "i"}, "item 'i' is also the session: name two columns"),
+        ({"item": "i", "session": "i"}, "the column 'i' is named twice, as item, session, also_context or weight"),
+        (NAMES | {"also_context": "i"}, "the column 'i' is named twice"),
+        (NAMES | {"weight": "s"}, "the column 's' is named twice"),
         (NAMES | {"column": "i"}, "--column .* reads lists or texts, and --item .* rows: give one of them"),
         (NAMES | {"lower": True}, "changes words of a text, but the table holds items: leave it out"),
     ],
@@ -223,7 +225,7 @@ def test_contexts_and_weights_are_the_same_in_blocks_of_any_size(
         patch.setattr(long_table, "ROWS_IN_MEMORY", sorted_rows)
         kept = frame["w"].any()
         if not kept:
-            with pytest.raises(W2VError, match="holds no words"):
+            with pytest.raises(W2VError, match="no session has a weight above 0"):
                 read_sessions(frame, **NAMES, also_context="c", weight="w")
             return
         _, found = read_sessions(frame, **NAMES, also_context="c", weight="w")
@@ -267,3 +269,12 @@ def test_columns_of_sessions_need_sessions_and_must_exist(name: str, tmp_path: P
     for source in (frame_of([(1, 1, 1)]), tmp_path / "x.csv"):
         with pytest.raises(W2VError, match="column 'nothing'"):
             read_sessions(source, **NAMES, **{name: "nothing"})
+
+
+def test_sessions_of_large_weights_come_in_few_blocks() -> None:
+    frame = pandas.DataFrame({"i": [1, 2, 3], "s": [1, 1, 2], "w": [300_000, 300_000, 2]})
+    with read_text(Corpus(frame), item="i", session="s", weight="w") as store:
+        assert store.counts[store.counts > 0].tolist() == [300_002, 300_000, 300_000, 2]
+        assert store.ids[:8].tolist() == [2, 3, 0, 4, 0, 2, 3, 0]  # sessions of weight above 0, then above 1
+    with pytest.raises(W2VError, match=r"^the table: no session has a weight above 0$"):
+        read_sessions(frame.assign(w=0), item="i", session="s", weight="w")

@@ -244,7 +244,7 @@ def test_items_of_also_context_that_are_not_in_the_vocabulary_are_left_out(caplo
     table = views_and_bookings().replace({"booked": {91: 1000}})
     with caplog.at_level(logging.WARNING, "w2v"):
         trained = w2v.train(table, **COLUMNS, **SMALL)
-    assert "--also-context: 1 item not in the vocabulary, left out" in caplog.messages
+    assert "--also-context: 1 item not in the vocabulary, such as '1000', left out" in caplog.messages
     assert 1000 not in trained.wv
     more = w2v.train(views_and_bookings(), continue_from=trained, vocab="union", **COLUMNS, workers=1)
     assert more.wv.index_to_key == trained.wv.index_to_key

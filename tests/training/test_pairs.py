@@ -244,7 +244,6 @@ def test_the_command_writes_both_vectors(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--contexts c.vec", "--contexts: it has no effect without --pairs"),
         ("--pairs --cbow", "model cbow: each input predicts its context"),
         ("--pairs --window 3", "--window has no effect with --pairs"),
         ("--pairs --graph", "--graph has no effect with --pairs"),
@@ -409,7 +408,7 @@ def test_columns_of_files_name_the_groups(suffix: str, tmp_path: Path, caplog: A
             {},
             "the table, row 2: a group of a context is missing: it must be text or a whole",
         ),
-        ({"market": [1, 1.5, 2]}, {}, "the table, row 1: a group of a context is 1.0: it must be text or a whole"),
+        ({"market": [1, 1.5, 2]}, {}, "the table, row 2: a group of a context is 1.5: it must be text or a whole"),
         ({}, {"negatives_from": "nothing"}, "column 'nothing'"),
         ({}, {"loss": "hs"}, "negatives_from: loss hs, kernel cython: choose loss ns and kernel cython"),
         ({}, {"kernel": "numba"}, "negatives_from: loss ns, kernel numba: choose"),
@@ -422,6 +421,14 @@ def test_groups_that_cannot_be_used(change: dict[str, Any], options: dict[str, A
     with pytest.raises(W2VError) as error:
         w2v.train_pairs(table, edges="user,song", **{"negatives_from": "market"} | options, **SMALL)
     assert message in str(error.value)
+
+
+def test_groups_may_be_whole_floats_and_rows_of_weight_0_have_none() -> None:
+    table = market(5).astype({"market": float})
+    more = pd.DataFrame([("u", "song 1", 0, 4)], columns=table.columns)
+    expected = w2v.train_pairs(market(5), edges="user,song,plays", negatives_from="market", **SMALL)
+    found = w2v.train_pairs(pd.concat([table, more]), edges="user,song,plays", negatives_from="market", **SMALL)
+    assert_same_model(found, expected)
 
 
 def test_groups_need_a_table_of_pairs() -> None:

@@ -205,9 +205,7 @@ def test_resume_refuses_other_phrases(sample: Path, tmp_path: Path, phrases: boo
     table = tmp_path / "phrases.tsv"
     Phrases.find(sample).save(table)
     train_and_stop(tmp_path / "states", sample, phrases=phrases)
-    with pytest.raises(
-        w2v.SettingsError, match=f"^phrases {re.escape(str(table))}: the run joined {joined}; leave it out$"
-    ):
+    with pytest.raises(w2v.SettingsError, match=rf"^--phrases \(phrases=\): the run joined {joined}; leave it out$"):
         w2v.resume(tmp_path / "states", sample, phrases=table)
 
 
@@ -235,3 +233,12 @@ def test_settings_of_a_model_do_not_open_a_tree(sample: Path, tmp_path: Path) ->
         native.write_native(path, arrays, metadata)
         stderr = run("train", sample, "--config", path, "-o", tmp_path / "new.bin", code=2).stderr
         assert "its tree was made from a file, and paths in models are not used" in stderr
+
+
+def test_resume_refuses_settings_of_other_losses_and_outputs_without_content(sample: Path, tmp_path: Path) -> None:
+    train_and_stop(tmp_path / "states", sample)
+    resume = ["train", sample, "--resume", tmp_path / "states", "-o", tmp_path / "out.bin"]
+    error = run(*resume, "--tree", "huffman", code=2).stderr
+    assert "--tree: it has no effect with loss ns, which the run in" in error
+    assert "--loss hs: the run in" in run(*resume, "--tree", "balanced", "--loss", "hs", code=2).stderr
+    assert "--contexts has no effect without --pairs" in run(*resume, "--contexts", "c.bin", code=2).stderr

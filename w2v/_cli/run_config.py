@@ -133,11 +133,6 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     output = options.pop("output", None)
     config = RunConfig.from_options(options, source, display_name=option_name)
     settings = config.settings
-    if given.get("contexts") and (not config.pairs or settings.loss_class.no_word_outputs):
-        reason = (
-            f"loss {settings.loss} gives contexts no vectors" if config.pairs else "it has no effect without --pairs"
-        )
-        raise SettingsError(f"--contexts: {reason}")
     views = options.get("views", ViewOptions.views)
     *_, last_view = settings_of_views(views, settings).values()  # with n-grams, if there are two
     has_word_ngrams = config.labels is not None and config.labels.word_ngrams > 1
@@ -145,7 +140,7 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     output = Path(output or default_output(settings, views))
     instruction_set()  # raises SettingsError if W2V_SIMD names an instruction set that the machine lacks
     files = {"output": output} | {name: given[name] for name in OUTPUTS if given.get(name) and name != "output"}
-    check_documents_output(files, settings)
+    check_outputs_have_content(files, config)
     phrases = config.phrases if isinstance(config.phrases, str) else None
     if ranks.is_root:
         others = {OUTPUTS[name]: path for name, path in files.items()} | {"--save-config": given.get("save_config")}
@@ -162,10 +157,14 @@ def new_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
     return Command(replace(config, notes=notes), inputs, files)
 
 
-def check_documents_output(files: Mapping[str, Path], settings: Settings) -> None:
-    """Raise click.UsageError if a run without documents shall write their vectors."""
-    if "save_documents" in files and not settings.documents:
+def check_outputs_have_content(files: Mapping[str, Path], config: RunConfig) -> None:
+    """Raise click.UsageError if a run shall write vectors of documents or contexts that it does not have."""
+    if "save_documents" in files and not config.settings.documents:
         raise click.UsageError("--save-documents has no effect without --documents")
+    if "contexts" in files and not config.pairs:
+        raise click.UsageError("--contexts has no effect without --pairs")
+    if "contexts" in files and config.settings.loss_class.no_word_outputs:
+        raise click.UsageError(f"--contexts: loss {config.settings.loss} gives contexts no vectors")
 
 
 def option_name(name: str) -> str:
@@ -221,7 +220,7 @@ def resumed_run(given: Mapping[str, Any], ranks: OneProcess) -> Command:
         others = {"-o": "MODEL"} | named | unnamed
         command = resume_command(wanted, folder, sources, others, given["force"], given["ignore_memory"])
         raise SettingsError(f"name all files again, because paths in a checkpoint are not used: {command}")
-    check_documents_output(files, before.settings)
+    check_outputs_have_content(files, before)
     corpus = corpus_of(given["corpus"])
     notes = {"outputs": stored | {OUTPUTS[name]: str(path.absolute()) for name, path in files.items()}}
     overrides: dict[str, Any] = {"corpus": given["corpus"], "ignore_memory": given["ignore_memory"], "notes": notes}
@@ -243,7 +242,12 @@ def _check_settings_again(chosen: Mapping[str, Any], checkpoints: Mapping[str, C
     held = whole_settings(settings).as_dict() | {"views": ONE_VIEW}
     if len(settings) > 1:
         held |= {"views": TWO_VIEWS, "subwords": settings[1].subwords}
-    for name, value in chosen.items():
+    for name, value in sorted(chosen.items(), key=lambda one: one[0] != "loss"):
+        if name not in held:
+            raise SettingsError(
+                f"{option_name(name)}: it has no effect with loss {held['loss']}, which the run in {folder} has; leave "
+                "it out, or start a new run"
+            )
         if value not in (held[name], "auto"):  # "auto" was replaced by a value when the run began
             raise SettingsError(
                 f"{option_name(name)} {value}: the run in {folder} has {held[name]}; leave it out, or start a new run"

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from w2v._display import Html, html_table, text_table
-from w2v._errors import import_optional, printable
+from w2v._errors import W2VError, printable
 from w2v._losses.loss import Array
 
 RESAMPLES = 2000
@@ -164,7 +165,11 @@ class Evaluation(list[EvaluationResult]):
             for one in self
             for model, score in zip(self._columns, one.scores, strict=True)
         ]
-        return import_optional("to_frame needs pandas", "test", "pandas").DataFrame(rows)
+        try:
+            pandas: Any = import_module("pandas")
+        except ImportError as error:
+            raise W2VError("to_frame needs pandas: pip install pandas") from error
+        return pandas.DataFrame(rows)
 
     def __str__(self) -> str:
         header = ("set", "measure", *self._columns)

@@ -136,15 +136,16 @@ class PairSource(FromFiles):
                 raise W2VError(f"a table with the columns {names!r:.60}: pairs need an input and a context")
             names = names if negatives_from is None else [*names, negatives_from]
             for where, (given, context, *others) in self.source.cells(names):
-                if negatives_from is not None:
-                    name, group = _name(context, where), _name(others.pop(), where, "a group of a context")
-                    if self.groups.setdefault(name, group) != group:
-                        found = f"{context!r:.60} has another group, {group.decode()!r:.60}, than in a row before"
-                        raise W2VError(f"{where}: the context {found}: a context has one group")
+                group = None if negatives_from is None else others.pop()
                 weight = others[0] if others else 1
                 if self.files and isinstance(weight, str):  # CSV has no types
                     with suppress(ValueError):
                         weight = float(weight)
+                if negatives_from is not None and weight != 0:  # pairs of weight 0 are left out
+                    name, named = _name(context, where), _name(group, where, "a group of a context")
+                    if self.groups.setdefault(name, named) != named:
+                        other = f"{context!r:.60} has another group, {named.decode()!r:.60}, than in a row before"
+                        raise W2VError(f"{where}: the context {other}: a context has one group")
                 yield where, given, context, weight
             return
         pairs: Iterable[tuple[Any, Any]] = zip(self._pairs, repeat(1), strict=False)
@@ -186,7 +187,7 @@ def _name(value: Any, where: str, noun: str = "an input or context") -> bytes:
     """Return the name of an input or a context. Raise W2VError unless it is valid text or a whole number."""
     if isinstance(value, str) and value:
         return encode(value)
-    if is_number(value):
+    if is_number(value) or (isinstance(value, float) and value.is_integer()):
         return b"%d" % value
     found = "missing" if is_missing(value) or value == "" else f"{value!r:.60}"
     raise W2VError(f"{where}: {noun} is {found}: it must be text or a whole number")

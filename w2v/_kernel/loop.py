@@ -131,7 +131,7 @@ def shuffle_long_sentences(plan: Any, s: Worker, end: int) -> None:
         right += 1
     while last >= first:
         left = last + 1
-        while kept[left - 1] != END_OF_SENTENCE:
+        while 0 <= kept[left - 1] < plan.words:  # tags stay at the start of their sentence
             left -= 1
         start = max(left, first)
         if right - left > plan.window_size:
@@ -140,7 +140,10 @@ def shuffle_long_sentences(plan: Any, s: Worker, end: int) -> None:
                 word = kept[k]
                 kept[k] = kept[other]
                 kept[other] = word
-        last = right = start - 2  # before the END_OF_SENTENCE
+        last = start - 1
+        while last >= first and not 0 <= kept[last] < plan.words:
+            last -= 1
+        right = last
 
 
 def is_kept(plan: Any, key: Any, token: int, word: int) -> bool:

@@ -284,7 +284,7 @@ def loss_for(settings: Settings, vocabulary: Vocabulary, tensors: Mapping[str, A
     if loss is None:
         raise LossNotImported(
             f"the model's objective is {objective!s:.100}, and w2v does not run code that a file names: give "
-            f"--objective {objective!s:.100}, or in Python call w2v._losses.registry.find"
+            f"--objective {objective!s:.100}, or in Python call w2v.losses.find({str(objective)[:100]!r})"
         )
     return loss.prepared(vocabulary, settings, tensors)
 

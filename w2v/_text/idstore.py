@@ -35,7 +35,7 @@ from w2v._text.encodings import UTF_8, encoding_name
 from w2v._text.long_table import LongTable, RowBlock, Rows
 from w2v._text.normalise import Normaliser, TextOptions, label_pattern
 from w2v._text.paths import CACHE_SUFFIX
-from w2v._text.sessions import Keys, SessionBlock
+from w2v._text.sessions import ITEMS_AT_ONCE, Keys, SessionBlock
 from w2v._text.words import INTEGER, OWN_PREFIX, KeyType, Noun, Words
 
 SIGNATURE = files.IDS_SIGNATURE + b"1\n"
@@ -309,8 +309,10 @@ class ReadingOptions(TextOptions):
             if self.item is None and getattr(self, name) is not None:
                 flag = f"--{name.replace('_', '-')}"
                 raise SettingsError(f"{flag} ({name}=) is a column of sessions: add --item and --session")
-        if self.item is not None and self.item == self.session:
-            raise SettingsError(f"item {self.item[:60]!r} is also the session: name two columns")
+        columns = [name for name in (self.item, self.session, self.also_context, self.weight) if name is not None]
+        if len({*columns}) < len(columns):
+            twice = max(columns, key=columns.count)
+            raise SettingsError(f"the column {twice[:60]!r} is named twice, as item, session, also_context or weight")
         if self.item is not None and has_columns(self.column):
             raise SettingsError("--column (column=) reads lists or texts, and --item (item=) rows: give one of them")
 
@@ -586,6 +588,8 @@ def sessions_of_table(
                     rows.check_space(block.bytes_done / total_bytes)
         if rows is None:
             return
+        if len(weights) and not weights.any():
+            raise NothingToTrain(f"{block.name}: no session has a weight above 0")
         all_items = _keys_of_types(types[0], key_types[0])
         all_sessions = _keys_of_types(types[1], key_types[1]) if with_names else None
         sizes = types[1].counts()[FIRST_TYPE:]
@@ -636,8 +640,10 @@ def _repeated(
 ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
     """Yield the items and the lengths of the sessions with a weight above 0, then above 1, and so on."""
     while (keep := weights > 0).any():
-        items, lengths, weights = items[np.repeat(keep, lengths)], lengths[keep], weights[keep] - 1
-        yield items, lengths
+        items, lengths, weights = items[np.repeat(keep, lengths)], lengths[keep], weights[keep]
+        times = int(min(weights.min(), max(1, ITEMS_AT_ONCE // len(items))))
+        yield np.tile(items, times), np.tile(lengths, times)
+        weights = weights - times
 
 
 def _keys_of_types(types: Types, kinds: set[str | None]) -> Keys:

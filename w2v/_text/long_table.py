@@ -188,7 +188,8 @@ def weights_of(values: Any, keep: NDArray[np.bool_], place: Place) -> NDArray[np
     weights = np.full(len(keep), np.nan)
     for number in np.flatnonzero(keep).tolist():
         with suppress(*PARSE_ERRORS):
-            weights[number] = float(objects[number])
+            is_number = not isinstance(objects[number], bool | np.bool_) and "_" not in str(objects[number])
+            weights[number] = float(objects[number]) if is_number else np.nan  # Python reads "1_0" as 10
     if (wrong := keep & ~((weights >= 0) & (weights <= MAX_WEIGHT) & (weights == np.rint(weights)))).any():
         bad = int(wrong.argmax())
         found = "missing" if is_missing(objects[bad]) else one_line(f"{objects[bad]!r:.60}")

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._errors import NothingToTrain, W2VError, pluralise, translate_errors
+from w2v._errors import NothingToTrain, W2VError, one_line, pluralise, translate_errors
 from w2v._formats import bfloat16
 from w2v._formats.header import ModelHeader
 from w2v._kernel.plan import Tags
@@ -82,7 +82,8 @@ def take_tags(store: IdStore) -> Words:
         W2VError: Tags were dropped with rare words, or there are none.
     """
     if store.pruned:
-        raise W2VError(f"there are more {store.noun}s and tags than --max-types (max_types=): raise it")
+        others = "tags" if store.is_text else "items of --also-context"
+        raise W2VError(f"there are more {store.noun}s and {others} than --max-types (max_types=): raise it")
     ids = np.flatnonzero(store.types.start_with(OWN_PREFIX.encode()))
     if not len(ids):
         where = "text has a tag" if store.is_text else "session has an item in the column of --also-context"
@@ -112,7 +113,10 @@ def find_documents(
     rows = store.remap([*names])
     is_tag = rows >= 0
     if tags is None and (unknown := np.count_nonzero(store.types.start_with(OWN_PREFIX.encode()) & ~is_tag)):
-        log.warning("--also-context: %s not in the vocabulary, left out", pluralise(int(unknown), "item"))
+        example = store.words(np.flatnonzero(store.types.start_with(OWN_PREFIX.encode()) & ~is_tag)[:1])[0]
+        example = one_line(example.removeprefix(OWN_PREFIX)[:60])
+        found = pluralise(int(unknown), "item")
+        log.warning("--also-context: %s not in the vocabulary, such as %r, left out", found, example)
     starts, places, before = [np.zeros(1, np.int64)], [np.empty(0, np.int64)], 0
     for ids in store.pieces():
         starts.append(np.flatnonzero(ids == SENTENCE_END_ID) + (before + 1))

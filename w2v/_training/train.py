@@ -665,7 +665,7 @@ def _resumed_phrases(original: bool | str, phrases: bool | PathLike) -> bool | s
         if phrases in (False, original):
             return original
         joined = "phrases that it found in the text" if original else "no phrases"
-        raise SettingsError(f"phrases {phrases}: the run joined {joined}; leave it out")
+        raise SettingsError(f"--phrases (phrases=): the run joined {joined}; leave it out")
     if isinstance(phrases, bool):
         raise W2VError(
             "give the file of phrases again with --phrases (phrases=), because paths in a checkpoint are not used; the "

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from w2v._errors import W2VError, printable
+from w2v._errors import PUBLIC, W2VError, printable
 from w2v._options import did_you_mean
 
 MAX_NAMED = 10  # unknown words in a message
@@ -26,6 +26,8 @@ class UnknownWordError(W2VError, KeyError):
 
     Similar words are searched only when the message is read, so that a loop can catch many of these errors quickly.
     """
+
+    __module__ = PUBLIC
 
     def __init__(self, words: Iterable[Any], known: Mapping[Any, int], model: str = "") -> None:
         """Create the error for words that are not among the known ones. `model` names one of several models."""
