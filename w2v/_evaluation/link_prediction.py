@@ -165,7 +165,7 @@ def _cosines(vectors: KeyedVectors, rows: NDArray[np.int32]) -> Scorer:
 
 def _baselines(table: sparse.csr_array) -> list[Scorer]:
     """Return the measures of BASELINES in the graph without its held-out edges."""
-    known = table.maximum(0).tocsr()
+    known = table.maximum(0).tocsr(copy=True)  # SciPy 1.15 shares the indices, which the next line changes
     known.eliminate_zeros()
     degrees = np.diff(known.indptr)
     weights = 1 / np.log(np.maximum(degrees, 2))  # a common neighbour has at least two edges

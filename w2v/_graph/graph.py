@@ -89,9 +89,10 @@ class Graph:
         ends = np.sort([sources, self.neighbours.astype(np.int64)], axis=0)
         numbers = ends[0] * self.nodes + ends[1]  # the same in both directions
         distinct = np.unique(numbers[ends[0] < ends[1]])
-        first, second = np.divmod(distinct, self.nodes)
+        pairs = np.divmod(distinct, self.nodes)
+        places = tuple(each.astype(np.int32) for each in pairs)  # csgraph of SciPy 1.15 takes no others
         random = np.random.default_rng(seed)
-        lengths = sparse.csr_array((1 + random.random(len(distinct)), (first, second)), shape=(self.nodes, self.nodes))
+        lengths = sparse.csr_array((1 + random.random(len(distinct)), places), shape=(self.nodes, self.nodes))
         forest = sparse.csgraph.minimum_spanning_tree(lengths).tocoo()
         free = np.setdiff1d(distinct, forest.row.astype(np.int64) * self.nodes + forest.col)
         wanted = round(share * self.edges)
