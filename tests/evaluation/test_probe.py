@@ -84,6 +84,13 @@ def test_texts_without_words_are_not_scored_and_models_are_compared() -> None:
         probe(vectors(), texts=WORDS, labels=[["a"]] * 60)
 
 
+def test_a_string_is_one_label_and_not_a_list_of_texts() -> None:
+    groups = [f"group {word[0]}" for word in WORDS]
+    assert probe(vectors(), texts=WORDS, labels=groups) == probe(vectors(), texts=WORDS, labels=[[x] for x in groups])
+    with pytest.raises(w2v.SettingsError, match="texts must be a list of texts"):
+        probe(vectors(), texts="a0 b0 c0", labels=["a"] * 8)
+
+
 def test_the_command_probes_words_and_nodes(tmp_path: Path) -> None:
     vectors(0.1).save(tmp_path / "nodes.txt")
     (tmp_path / "groups.tsv").write_text("node\tgroup\n" + "".join(f"{word}\t{word[0]}\n" for word in WORDS))

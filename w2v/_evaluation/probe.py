@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._errors import W2VError
+from w2v._errors import SettingsError, W2VError
 from w2v._evaluation.scores import Evaluation, ItemScores, name_models, resampled
 from w2v._losses.loss import Array
 from w2v._options import check_numbers
@@ -21,7 +21,10 @@ SEED = 1
 
 
 def probe(
-    *models: KeyedVectors | HasWordVectors, texts: Sequence[str], labels: Sequence[Sequence[str]], seed: int = SEED
+    *models: KeyedVectors | HasWordVectors,
+    texts: Sequence[str],
+    labels: Sequence[str | Sequence[str]],
+    seed: int = SEED,
 ) -> Evaluation:
     """Score how well a logistic regression tells the labels of texts from their vectors, by cross-validation.
 
@@ -35,14 +38,17 @@ def probe(
     Args:
         models: Word vectors, or models that have them. The first is compared with the others.
         texts: N texts.
-        labels: The labels of each text, at least one.
+        labels: The label of each text, or a list of its labels, at least one.
         seed: Seed of the folds and of the resampling.
 
     Raises:
         W2VError: There are fewer than 5 texts or 2 labels, or a text has none.
-        SettingsError: If `seed` is impossible.
+        SettingsError: If `seed` is impossible, or `texts` is one text.
     """
     check_numbers(seed=seed)
+    if isinstance(texts, str):
+        raise SettingsError("texts must be a list of texts, not one text")
+    labels = [[each] if isinstance(each, str) else each for each in labels]
     names, places = np.unique([label for each in labels for label in each], return_inverse=True)
     if len(texts) < FOLDS or len(names) < 2 or len(texts) != len(labels) or not all(map(len, labels)):
         raise W2VError(f"{len(texts):,} texts, {len(names):,} labels: a probe needs 5 texts, each with one of 2 labels")
