@@ -25,9 +25,8 @@ from w2v._vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 NEGATIVES = 10  # pairs without an edge for each held-out edge
 MAX_EDGES = 20_000  # a random sample of more edges is scored
-CHANCE_PRECISION = sum(1 / rank for rank in range(1, NEGATIVES + 2)) / (
-    NEGATIVES + 1
-)  # if all ranks are equally likely
+PRECISIONS = np.append(0, np.cumsum(1 / np.arange(1, NEGATIVES + 2)))  # sums of 1 / rank up to each rank
+CHANCE_PRECISION = PRECISIONS[-1].item() / (NEGATIVES + 1)  # if all ranks are equally likely
 REDRAWS = 30  # of a drawn node that has an edge to the first node; then the negative stays, and counts as one
 SEED = 1
 BASELINES = ("preferential attachment", "common neighbours", "Adamic-Adar")
@@ -50,7 +49,7 @@ def link_prediction(
     higher, because most nodes have few edges: Aiyappa et al. 2024, "Implicit degree bias in the link prediction task".)
     The results are the AUC, the share of these
     pairs that score below the edge (a tie counts one half), and the mean average precision: 1 / the rank of the edge
-    among its 11 pairs.
+    among its 11 pairs, on average over the ranks that equal scores share.
 
     Args:
         models: Vectors of nodes, or models that have them. The first is compared with the others.
@@ -153,8 +152,9 @@ def _compare(
     """Return the AUC and the average precision of each pair among its negatives."""
     own = score(pairs[:, 0], pairs[:, 1])[:, None]
     others = score(np.repeat(pairs[:, 0], NEGATIVES), negatives.ravel()).reshape(negatives.shape)
-    above = np.count_nonzero(others > own, axis=1) + np.count_nonzero(others == own, axis=1) / 2
-    return 1 - above / NEGATIVES, 1 / (1 + above)
+    above, tied = np.count_nonzero(others > own, axis=1), np.count_nonzero(others == own, axis=1)
+    precisions = (PRECISIONS[above + tied + 1] - PRECISIONS[above]) / (tied + 1)
+    return 1 - (above + tied / 2) / NEGATIVES, precisions
 
 
 def _cosines(vectors: KeyedVectors, rows: NDArray[np.int32]) -> Scorer:
