@@ -164,6 +164,12 @@ def test_impossible_options_are_refused(tmp_path: Path) -> None:
     vectors = KeyedVectors(["x", "y"], np.eye(2))
     with pytest.raises(w2v.W2VError, match="no edge between nodes that the model knows"):
         link_prediction(vectors, edges=tmp_path / "graph.tsv")
+    with pytest.raises(w2v.W2VError, match="all its edges are held out"):
+        link_prediction(edges=[("a", "b"), ("b", "c")], trained_on=tmp_path / "graph.tsv")
+    vectors.save(tmp_path / "nodes.txt")
+    same = ["--edges", tmp_path / "graph.tsv", "--trained-on", tmp_path / "graph.tsv"]
+    done = run("evaluate", tmp_path / "nodes.txt", *same, code=2)
+    assert "--edges and --trained-on must be different files" in done.stderr
     walks = ["walks", tmp_path / "graph.tsv", "-o", tmp_path / "w.txt", "--share", "0.5"]
     assert "--share has no effect without --hold-out" in run(*walks, code=2).stderr
     done = run(*walks, "--hold-out", tmp_path / "h", code=1)

@@ -98,7 +98,7 @@ def test_impossible_sessions_and_options_are_refused(tmp_path: Path) -> None:
     assert done.stderr.startswith("w2v: --trained-on has no effect without --sessions or --edges")
     (tmp_path / "s.txt").write_text("a b\n")
     same = ["--sessions", tmp_path / "s.txt", "--trained-on", tmp_path / "s.txt"]
-    assert "must be different sessions" in run("evaluate", tmp_path / "items.txt", *same, code=2).stderr
+    assert "must be different files" in run("evaluate", tmp_path / "items.txt", *same, code=2).stderr
 
 
 @pytest.mark.parametrize(

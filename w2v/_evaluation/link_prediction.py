@@ -65,7 +65,7 @@ def link_prediction(
         reading: The options of graphs, such as `delimiter`; see `train`. With `bipartite`, w is of the kind of v.
 
     Raises:
-        W2VError: A file cannot be used, or no edge can be scored.
+        W2VError: A file cannot be used, no edge can be scored, or all edges of `trained_on` are held out.
         SettingsError: An argument is impossible.
     """
     check_numbers(seed=seed)
@@ -88,7 +88,10 @@ def link_prediction(
         raise W2VError(f"{edges}: no edge between nodes that {known_to}")
     scorers = [_cosines(vectors_of(model), own) for model, own in zip(models, rows, strict=True)]
     table = _adjacency(graph, all_pairs)
-    scorers += _baselines(table) if trained_on is not None else []
+    if trained_on is not None:
+        if table.max() <= 0:
+            raise W2VError(f"{trained_on}: all its edges are held out: give the graph that the models were trained on")
+        scorers += _baselines(table)
     kinds = np.zeros(graph.nodes, int)
     if options.bipartite:
         kinds = np.unique([name.partition(":")[0] for name in graph.names], return_inverse=True)[1]

@@ -167,11 +167,12 @@ def evaluate(
     """
     reading = options.given_options(ReadingOptions, given)
     if sessions or edges:
+        option, scored = ("--edges", edges) if edges else ("--sessions", sessions)
+        if trained_on and scored and trained_on.resolve() == scored.resolve():
+            raise SettingsError(f"{trained_on}: {option} and --trained-on must be different files")
         of_both = {"trained_on": trained_on, "seed": given["seed"], "progress": progress}
         if not edges:
             refuse_together("--sessions", (*OTHER_MEASURES, "bipartite"))
-            if trained_on and sessions and trained_on.resolve() == sessions.resolve():
-                raise SettingsError(f"{trained_on}: --sessions and --trained-on must be different sessions")
             of_items = {"sessions": sessions, "topn": topn, "last": last} | of_both | reading
             return _evaluate_with_baselines(models, next_items, of_items)
         refuse_together("--edges", (*OTHER_MEASURES, "sessions", "topn", "last", *options_of(ReadingOptions)))
