@@ -101,6 +101,14 @@ def test_impossible_sessions_and_options_are_refused(tmp_path: Path) -> None:
     assert "must be different files" in run("evaluate", tmp_path / "items.txt", *same, code=2).stderr
 
 
+def test_a_model_that_knows_no_item_has_no_score() -> None:
+    other = KeyedVectors(["p", "q"], np.eye(2))
+    results = next_items(other, sessions=SESSIONS, trained_on=TRAINED_ON)
+    assert [(one.scores[0].value, one.scores[1].items) for one in results] == [(None, len(SCORED))] * 3
+    assert "\nmodel 1 knows none or too few of the words: it has no score for next item\n" in str(results)
+    assert "significantly" not in str(results)
+
+
 @pytest.mark.parametrize(
     ("value", "p", "conclusion"),
     [(0.7, 0.01, "b beats m in rate: the simple"), (0.7, 0.5, "do not differ"), (0.4, 0.01, "m beats all simple")],

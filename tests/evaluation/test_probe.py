@@ -80,6 +80,11 @@ def test_texts_without_words_are_not_scored_and_models_are_compared() -> None:
     assert (good.value, good.items, good.total) == (1, 60, 61)
     assert bad.difference < -0.2  # type: ignore[operator]
     assert bad.p < 0.01  # type: ignore[operator]
+    unknown = [word[:-1] + "!" for word in WORDS[4:]]
+    for texts in ([*WORDS[:4], *unknown], ["?"] * 60):
+        found = probe(vectors(), texts=texts, labels=[[word[0]] for word in WORDS])
+        assert [(one.scores[0].value, one.scores[0].items) for one in found] == [(None, 0)] * 2
+        assert "model 1 knows none or too few of the words: it has no score for labels" in str(found)
     with pytest.raises(w2v.W2VError, match="60 texts, 1 labels: a probe needs 5 texts"):
         probe(vectors(), texts=WORDS, labels=[["a"]] * 60)
 

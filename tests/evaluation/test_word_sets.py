@@ -156,6 +156,8 @@ def test_models_without_the_words_have_no_score(relations: Path) -> None:
     for one in results(relations, vectors(), other):
         assert one.scores[0].value is not None
         assert (one.scores[1].value, one.scores[1].items) == (None, 0)
+    note = "model 1 knows none or too few of the words: it has no score for relations"
+    assert note in str(w2v.evaluate(other, test=relations))
 
 
 def test_the_command_takes_several_sets(relations: Path, tmp_path: Path) -> None:

@@ -97,7 +97,9 @@ def next_items(
         meter = Meter(progress, "evaluate")
         ranks = []
         for recommender in recommenders:
-            ranks.append(_ranks(recommender, store.remap(recommender.words)[ids], starts, ends))
+            rows = store.remap(recommender.words)[ids]
+            found = _ranks(recommender, rows, starts, ends)
+            ranks.append(found if (rows >= 0).any() else found[:0])  # without any known item, it has no score
             meter(len(ranks), len(recommenders))
     total, items = int(store.sentences), np.arange(len(ends))
     top = np.arange(1, min(topn, max(len(each.words) for each in recommenders)) + 1)  # the ranks that count
@@ -106,7 +108,8 @@ def next_items(
     for name, gains in measures.items():
         sums = np.append(0, np.cumsum(gains))
         values = [np.diff(sums[np.minimum(each, len(top))])[:, 0] / np.diff(each)[:, 0] for each in ranks]
-        results.add("next item", f"{name} at {topn}", [ItemScores(items, each, total) for each in values], seed=seed)
+        scores = [ItemScores(items[: len(each)], each, total) for each in values]
+        results.add("next item", f"{name} at {topn}", scores, seed=seed)
     return results
 
 

@@ -33,7 +33,8 @@ def probe(
     are standardised, and `fit_logistic` is fitted to the other folds. A text gets as many labels as it has, the most
     probable ones (Perozzi, Al-Rfou & Skiena 2014, "DeepWalk"). The results are the micro and the macro F1: 2 hits /
     (predictions + true labels), of all labels together, and its mean over the labels. For texts with one label each,
-    micro F1 is the accuracy. By chance, all texts get the most frequent labels.
+    micro F1 is the accuracy. By chance, all texts get the most frequent labels. A model that knows words of fewer than
+    5 texts has no score.
 
     Args:
         models: Word vectors, or models that have them. The first is compared with the others.
@@ -58,6 +59,8 @@ def probe(
     for model in map(vectors_of, models):
         vectors = unit(encode(model, texts, "mean" if model.counts is None else "sif"))
         items = np.flatnonzero(vectors.any(axis=1))
+        if len(items) < FOLDS:
+            items = items[:0]
         found.append((items, _cross_validate(vectors[items], targets[items], seed)))
     scored = [ItemScores(items, _hits(chosen, targets[items]), len(texts)) for items, chosen in found]
     frequent = ItemScores(np.arange(len(texts)), _hits(_choose(targets.sum(axis=0), targets), targets), len(texts))
@@ -101,7 +104,7 @@ def _cross_validate(vectors: NDArray[np.float32], targets: NDArray[np.bool_], se
     """Return the labels that are predicted for n texts, bool (n, L), each by a fit to the other folds."""
     folds = np.random.default_rng(seed).permutation(len(vectors)) % FOLDS
     scores = np.zeros(targets.shape)
-    for fold in range(FOLDS):
+    for fold in range(FOLDS if len(vectors) else 0):
         rest, own = folds != fold, folds == fold
         mean, spread = vectors[rest].mean(axis=0), vectors[rest].std(axis=0)
         scaled = (vectors - mean) / np.where(spread > 0, spread, 1)

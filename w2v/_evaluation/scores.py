@@ -200,6 +200,9 @@ class Evaluation(list[EvaluationResult]):
             lacking = [(one.measure, one.name) for one in self if not one.scores[number].items]
             if sets := [name for measure, name in lacking if measure in ("accuracy", "spearman")]:
                 notes.append(f"every item of {' and '.join(sets)} has a word that {name} lacks: {OTHER_TEST_SETS}")
+            others = ("accuracy", "spearman", "related neighbours", "rare neighbours", "gaps")
+            if sets := dict.fromkeys(name for measure, name in lacking if measure not in others):
+                notes.append(f"{name} knows none or too few of the words: it has no score for {' and '.join(sets)}")
             if any(measure == "rare neighbours" for measure, _ in lacking):
                 notes.append(
                     f"{name} has no counts of its words, or no rare words, so rare neighbours cannot be counted"
@@ -212,7 +215,9 @@ class Evaluation(list[EvaluationResult]):
         )
         if len(self._columns) > 1:
             notes.append("differences are over the items that both models score")
-        return [*notes, self._conclusion()] if self.baselines and self.models else notes
+        if self.baselines and self.models and self[0].scores[0].items:
+            notes.append(self._conclusion())
+        return notes
 
     def _conclusion(self) -> str:
         """Say how the first model compares with the best baseline, by the first measure."""
