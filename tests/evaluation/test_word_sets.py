@@ -55,7 +55,9 @@ def test_purity_is_that_of_a_contingency_table(mark: str, tmp_path: Path) -> Non
     assert 1 / 3 < (found.chance or 0) < 0.6
     few = w2v.evaluate(vectors(), test=path, restrict_vocab=2)[-1].scores[0]  # only analogies search fewer words
     assert few == found.scores[0]
-    path.write_text("a\tb\nunheard\tc\n")
+    path.write_text(f"word{mark}Category\n" + path.read_text())
+    assert results(path)[0].scores == [found.scores[0]]
+    path.write_text("a\tb\nunheard\tc\nunseen\tc\n")
     assert results(path)[0].scores[0].value is None
 
 
@@ -174,6 +176,9 @@ def test_the_command_takes_several_sets(relations: Path, tmp_path: Path) -> None
         ("word\n", "set, line 1: not a test set of words. The layouts are: a word and its category"),
         ("", "set, line 1: not a test set of words"),
         ("a\tb\nword\n", "set, line 2: not a test set of words"),
+        ("x0 x1 y0 y1\nz0 z1\n", "set, line 1: not a test set of words"),
+        ("x0\ta\nx1\ta\n", "set: 2 words with a category, 1 different: purity needs 2 categories"),
+        ("word,category\nx0,a\nx1,b\n", "set: 2 words with a category, 2 different: .* more words than categories"),
         ('{"a": ["b"]}', "1 lists of words: WEAT needs 4"),
         ('{"a": {"b": []}, "c": [], "d": [], "e": []}', "not a JSON object of lists of words: Expected `array`"),
         (": capitals\na b c d\n", "set: analogy questions, not a test set of words"),
