@@ -117,3 +117,6 @@ def test_the_table_says_how_the_model_compares_with_the_best_baseline(value: flo
     first, worst = Score(0.5, 0.4, 0.6, 9, 9), Score(0.1, 0, 0.2, 9, 9, -0.4, 0.001)
     scores = [first, worst, Score(value, 0, 1, 9, 9, value - 0.5, p)]
     assert conclusion in str(Evaluation([EvaluationResult("s", "rate", scores)], ["m"], ["a", "b"]))
+    tied = [first, scores[2], scores[2]]
+    results = [EvaluationResult("s", "rate", tied), EvaluationResult("s", "gain", scores)]
+    assert conclusion in str(Evaluation(results, ["m"], ["a", "b"]))

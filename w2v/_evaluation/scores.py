@@ -220,9 +220,11 @@ class Evaluation(list[EvaluationResult]):
         return notes
 
     def _conclusion(self) -> str:
-        """Say how the first model compares with the best baseline, by the first measure."""
-        measure, scores, first = self[0].measure, self[0].scores[len(self.models) :], self.models[0]
-        name, best = max(zip(self.baselines, scores, strict=True), key=lambda method: method[1].value or 0.0)
+        """Say how the first model compares with the best baseline, by the first measure; the next ones break ties."""
+        measure, first = self[0].measure, self.models[0]
+        by_method = zip(*(one.scores[len(self.models) :] for one in self), strict=True)
+        methods = zip(self.baselines, by_method, strict=True)
+        name, (best, *_) = max(methods, key=lambda method: [score.value or 0.0 for score in method[1]])
         if best.p is None or best.p >= SIGNIFICANT:
             return f"{first} and {name} do not differ significantly in {measure}"
         if (best.difference or 0) > 0:
