@@ -66,9 +66,11 @@ def link_prediction(
 
     Raises:
         W2VError: A file cannot be used, no edge can be scored, or all edges of `trained_on` are held out.
-        SettingsError: An argument is impossible.
+        SettingsError: An argument is impossible, or there is nothing to score.
     """
     check_numbers(seed=seed)
+    baselines = BASELINES if trained_on is not None else ()
+    results = Evaluation(models=name_models(models, baselines), baselines=baselines)
     refuse_unknown(reading, options_of(GraphOptions), {})
     options, more = GraphOptions(**reading), dict[str, Any](workers=processors(), progress=progress)
     if isinstance(edges, list):
@@ -98,7 +100,6 @@ def link_prediction(
     negatives = _negatives(pairs, table, kinds)
     values = [_compare(score, pairs, negatives) for score in scorers]
     items = np.arange(len(pairs))
-    results = Evaluation(models=name_models(models), baselines=BASELINES if trained_on is not None else ())
     for number, (measure, chance) in enumerate({"AUC": 0.5, "average precision": CHANCE_PRECISION}.items()):
         scores = [ItemScores(items, each[number], held_out.edges) for each in values]
         results.add("held-out edges", measure, scores, seed=seed, chance=chance)

@@ -79,9 +79,11 @@ def next_items(
 
     Raises:
         W2VError: A file cannot be used, or no session has two items.
-        SettingsError: An argument is impossible.
+        SettingsError: An argument is impossible, or there is nothing to score.
     """
     check_numbers(topn=topn, seed=seed, **{} if last is None else {"last": last})
+    baselines = BASELINES if trained_on is not None else ()
+    results = Evaluation(models=name_models(models, baselines), baselines=baselines)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     options, workers = ReadingOptions(**reading), processors()
     recommenders = [_by_cosine(vectors_of(model), last) for model in models]
@@ -104,7 +106,6 @@ def next_items(
     total, items = int(store.sentences), np.arange(len(ends))
     top = np.arange(1, min(topn, max(len(each.words) for each in recommenders)) + 1)  # the ranks that count
     measures = {"hit rate": np.ones(len(top)), "NDCG": 1 / np.log2(top + 1), "reciprocal rank": 1 / top}
-    results = Evaluation(models=name_models(models), baselines=BASELINES if trained_on is not None else ())
     for name, gains in measures.items():
         sums = np.append(0, np.cumsum(gains))
         values = [np.diff(sums[np.minimum(each, len(top))])[:, 0] / np.diff(each)[:, 0] for each in ranks]

@@ -44,7 +44,7 @@ def probe(
 
     Raises:
         W2VError: There are fewer than 5 texts or 2 labels, or a text has none.
-        SettingsError: If `seed` is impossible, or `texts` is one text.
+        SettingsError: If `seed` is impossible, `texts` is one text, or there are no models.
     """
     check_numbers(seed=seed)
     if isinstance(texts, str):

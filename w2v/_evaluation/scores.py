@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._display import Html, html_table, text_table
-from w2v._errors import import_optional, printable
+from w2v._errors import SettingsError, import_optional, printable
 from w2v._losses.loss import Array
 
 RESAMPLES = 2000
@@ -117,8 +117,14 @@ class ItemScores:
         return ItemScores(self.items[rows], self.values[rows], self.total, ratings, strata)
 
 
-def name_models(models: Sequence[object]) -> list[str]:
-    """Return names for models in the order of arguments."""
+def name_models(models: Sequence[object], baselines: Sequence[str] = ()) -> list[str]:
+    """Return names for models in the order of arguments.
+
+    Raises:
+        SettingsError: There are neither models nor baselines.
+    """
+    if not models and not baselines:
+        raise SettingsError("no models to score: give at least one")
     return [f"model {number}" for number in range(1, len(models) + 1)]
 
 
@@ -201,8 +207,8 @@ class Evaluation(list[EvaluationResult]):
             if sets := [name for measure, name in lacking if measure in ("accuracy", "spearman")]:
                 notes.append(f"every item of {' and '.join(sets)} has a word that {name} lacks: {OTHER_TEST_SETS}")
             others = ("accuracy", "spearman", "related neighbours", "rare neighbours", "gaps")
-            if sets := dict.fromkeys(name for measure, name in lacking if measure not in others):
-                notes.append(f"{name} knows none or too few of the words: it has no score for {' and '.join(sets)}")
+            if unknown := dict.fromkeys(name for measure, name in lacking if measure not in others):
+                notes.append(f"{name} knows none or too few of the words: it has no score for {' and '.join(unknown)}")
             if any(measure == "rare neighbours" for measure, _ in lacking):
                 notes.append(
                     f"{name} has no counts of its words, or no rare words, so rare neighbours cannot be counted"
