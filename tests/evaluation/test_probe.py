@@ -104,5 +104,11 @@ def test_the_command_probes_words_and_nodes(tmp_path: Path) -> None:
     for file in (["groups.tsv", *columns], ["texts.txt"]):
         found = run_json("evaluate", tmp_path / "nodes.txt", "--labelled", tmp_path / file[0], *file[1:])["results"]
         assert [(one["measure"], one["scores"][0]["value"]) for one in found] == [("micro F1", 1), ("macro F1", 1)]
+    vectors().save(tmp_path / "noisy.txt")
+    by_seed = {
+        str(run_json("evaluate", tmp_path / "noisy.txt", "--labelled", tmp_path / "texts.txt", "--seed", seed))
+        for seed in (1, 2)
+    }
+    assert len(by_seed) == 2
     done = run("evaluate", tmp_path / "nodes.txt", "--labelled", tmp_path / "texts.txt", "-k", 2, code=2)
     assert "-k has no effect with --labelled and word vectors" in done.stderr
