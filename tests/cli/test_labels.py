@@ -146,6 +146,8 @@ def test_evaluate_scores_and_compares_classifiers() -> None:
     for expected in ("macro F1", "calibration error", "home town", "most confused", "McNemar's test"):
         assert expected in shown
     assert shown.count("labels of table.safetensors:") == 2
+    done = run("evaluate", "lines.safetensors", "--labelled", "test.txt", "--seed", 2, code=2)
+    assert "--seed has no effect with --labelled and classifiers" in done.stderr
     assert "--labels has no effect without --labelled" in run("evaluate", "m", "--labels", "topic", code=2).stderr
     assert "--lower has no effect with --labelled" in run("evaluate", "m", "--labelled", "t", "--lower", code=2).stderr
 

@@ -1,5 +1,6 @@
 """Scores, intervals and tests, compared with SciPy, slow resampling and models with known scores."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +208,17 @@ def test_malformed_lines_are_reported_once(pairs: Path, caplog: pytest.LogCaptur
     pairs.write_text(pairs.read_text() + "a1 b1\na2\n")
     evaluate(noisy_vectors(1, 0.0), noisy_vectors(2, 0.0), pairs=pairs)
     assert caplog.messages == [f"{pairs}: skipped 2 malformed lines: the first is line 61"]
+
+
+def test_an_evaluation_of_no_models_is_refused() -> None:
+    for score in (
+        w2v.evaluate,
+        partial(w2v.next_items, sessions=[["a", "b"]]),
+        partial(w2v.link_prediction, edges=[("a", "b")]),
+        partial(w2v.probe, texts=[*"abcdef"], labels=[*"xyxyxy"]),
+    ):
+        with pytest.raises(w2v.SettingsError, match="no models to score: give at least one"):
+            score()
 
 
 def test_models_without_the_words_of_a_set_are_named(model: Path, pairs: Path, tmp_path: Path) -> None:

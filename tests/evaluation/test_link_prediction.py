@@ -81,9 +81,11 @@ def test_measures_are_those_of_networkx(monkeypatch: pytest.MonkeyPatch) -> None
         values = np.array([value for *_, value in measure(rest, all_pairs)], float)
         np.testing.assert_allclose(scores, values, rtol=1e-9)
         own, others = values[:30, None], values[30:].reshape(30, 10)
-        above = (others > own).sum(axis=1) + (others == own).sum(axis=1) / 2
+        above, tied = (others > own).sum(axis=1), (others == own).sum(axis=1)
+        ranks = [np.arange(a + 1, a + t + 2) for a, t in zip(above, tied, strict=True)]
         found = [result.scores[number].value for result in results]
-        np.testing.assert_allclose(found, [(1 - above / 10).mean(), (1 / (1 + above)).mean()])
+        expected_values = [(1 - (above + tied / 2) / 10).mean(), np.mean([(1 / each).mean() for each in ranks])]
+        np.testing.assert_allclose(found, expected_values)
 
 
 def common_neighbours(graph: networkx.Graph, pairs: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -100,6 +102,12 @@ def test_degrees_alone_score_one_half_and_vectors_of_communities_more() -> None:
     scores = link_prediction(vectors, edges=held_out, trained_on=graph)[0].scores
     assert scores[0].value is not None
     assert scores[0].value > 0.8
+
+
+def test_equal_scores_are_chance() -> None:
+    vectors = KeyedVectors(list(range(60)), np.ones((60, 4)))
+    for one in link_prediction(vectors, edges=split(some_graph())[1]):
+        assert one.scores[0].value == pytest.approx(one.chance)
 
 
 def test_commands_hold_edges_out_and_score_them(tmp_path: Path) -> None:
@@ -156,6 +164,12 @@ def test_impossible_options_are_refused(tmp_path: Path) -> None:
     vectors = KeyedVectors(["x", "y"], np.eye(2))
     with pytest.raises(w2v.W2VError, match="no edge between nodes that the model knows"):
         link_prediction(vectors, edges=tmp_path / "graph.tsv")
+    with pytest.raises(w2v.W2VError, match="all its edges are held out"):
+        link_prediction(edges=[("a", "b"), ("b", "c")], trained_on=tmp_path / "graph.tsv")
+    vectors.save(tmp_path / "nodes.txt")
+    same = ["--edges", tmp_path / "graph.tsv", "--trained-on", tmp_path / "graph.tsv"]
+    done = run("evaluate", tmp_path / "nodes.txt", *same, code=2)
+    assert "--edges and --trained-on must be different files" in done.stderr
     walks = ["walks", tmp_path / "graph.tsv", "-o", tmp_path / "w.txt", "--share", "0.5"]
     assert "--share has no effect without --hold-out" in run(*walks, code=2).stderr
     done = run(*walks, "--hold-out", tmp_path / "h", code=1)

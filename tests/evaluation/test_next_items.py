@@ -22,8 +22,8 @@ def vectors() -> KeyedVectors:
     return KeyedVectors(list("abcdef"), np.random.default_rng(1).normal(size=(6, 4)))
 
 
-def reference_ranks(scores_of: dict[str, dict[str, float]], last: int | None = None) -> list[float]:
-    """Return the rank of each last item by the sum of the scores that the items before it give."""
+def reference_ranks(scores_of: dict[str, dict[str, float]], last: int | None = None) -> list[list[float]]:
+    """Return the ranks that each last item may have by the sum of the scores that the items before it give."""
     ranks = []
     for *before, target in SCORED:
         sums = Counter(dict.fromkeys("abcdef", 0.0))
@@ -31,9 +31,9 @@ def reference_ranks(scores_of: dict[str, dict[str, float]], last: int | None = N
             sums.update(scores_of.get(item, {}))
         others = [sums[item] for item in "abcdef" if item not in before and item != target]
         own = sums[target]
-        ties = sum(np.isclose(own, other) for other in others)
+        ties = sum(bool(np.isclose(own, other)) for other in others)
         above = sum(other > own and not np.isclose(own, other) for other in others)
-        ranks.append(above + 1 + ties / 2 if target in "abcdef" else np.inf)
+        ranks.append([above + 1.0 + tie for tie in range(ties + 1)] if target in "abcdef" else [np.inf])
     return ranks
 
 
@@ -66,11 +66,11 @@ def test_scores_are_those_of_ranks_one_by_one(last: int | None, topn: int) -> No
     for name in BASELINES:
         expected.append(reference_ranks(baseline_scores(name), 1 if name != "ItemKNN" else None))
     for number, ranks in enumerate(expected):
-        hits = np.array(ranks) <= topn
-        reciprocal = np.where(hits, 1 / np.array(ranks), 0)
-        gains = np.where(hits, 1 / np.log2(np.array(ranks) + 1), 0)
+        hits = [np.mean([rank <= topn for rank in each]) for each in ranks]
+        reciprocal = [np.mean([(rank <= topn) / rank for rank in each]) for each in ranks]
+        gains = [np.mean([(rank <= topn) / np.log2(rank + 1) for rank in each]) for each in ranks]
         found = [result.scores[number].value for result in results]
-        np.testing.assert_allclose(found, [hits.mean(), gains.mean(), reciprocal.mean()], rtol=1e-6)
+        np.testing.assert_allclose(found, [np.mean(hits), np.mean(gains), np.mean(reciprocal)], rtol=1e-6)
     assert {(score.items, score.total) for result in results for score in result.scores} == {(5, 7)}
 
 
@@ -98,7 +98,15 @@ def test_impossible_sessions_and_options_are_refused(tmp_path: Path) -> None:
     assert done.stderr.startswith("w2v: --trained-on has no effect without --sessions or --edges")
     (tmp_path / "s.txt").write_text("a b\n")
     same = ["--sessions", tmp_path / "s.txt", "--trained-on", tmp_path / "s.txt"]
-    assert "must be different sessions" in run("evaluate", tmp_path / "items.txt", *same, code=2).stderr
+    assert "must be different files" in run("evaluate", tmp_path / "items.txt", *same, code=2).stderr
+
+
+def test_a_model_that_knows_no_item_has_no_score() -> None:
+    other = KeyedVectors(["p", "q"], np.eye(2))
+    results = next_items(other, sessions=SESSIONS, trained_on=TRAINED_ON)
+    assert [(one.scores[0].value, one.scores[1].items) for one in results] == [(None, len(SCORED))] * 3
+    assert "\nmodel 1 knows none or too few of the words: it has no score for next item\n" in str(results)
+    assert "significantly" not in str(results)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +117,6 @@ def test_the_table_says_how_the_model_compares_with_the_best_baseline(value: flo
     first, worst = Score(0.5, 0.4, 0.6, 9, 9), Score(0.1, 0, 0.2, 9, 9, -0.4, 0.001)
     scores = [first, worst, Score(value, 0, 1, 9, 9, value - 0.5, p)]
     assert conclusion in str(Evaluation([EvaluationResult("s", "rate", scores)], ["m"], ["a", "b"]))
+    tied = [first, scores[2], scores[2]]
+    results = [EvaluationResult("s", "rate", tied), EvaluationResult("s", "gain", scores)]
+    assert conclusion in str(Evaluation(results, ["m"], ["a", "b"]))

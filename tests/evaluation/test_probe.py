@@ -80,8 +80,20 @@ def test_texts_without_words_are_not_scored_and_models_are_compared() -> None:
     assert (good.value, good.items, good.total) == (1, 60, 61)
     assert bad.difference < -0.2  # type: ignore[operator]
     assert bad.p < 0.01  # type: ignore[operator]
+    unknown = [word[:-1] + "!" for word in WORDS[4:]]
+    for texts in ([*WORDS[:4], *unknown], ["?"] * 60):
+        found = probe(vectors(), texts=texts, labels=[[word[0]] for word in WORDS])
+        assert [(one.scores[0].value, one.scores[0].items) for one in found] == [(None, 0)] * 2
+        assert "model 1 knows none or too few of the words: it has no score for labels" in str(found)
     with pytest.raises(w2v.W2VError, match="60 texts, 1 labels: a probe needs 5 texts"):
         probe(vectors(), texts=WORDS, labels=[["a"]] * 60)
+
+
+def test_a_string_is_one_label_and_not_a_list_of_texts() -> None:
+    groups = [f"group {word[0]}" for word in WORDS]
+    assert probe(vectors(), texts=WORDS, labels=groups) == probe(vectors(), texts=WORDS, labels=[[x] for x in groups])
+    with pytest.raises(w2v.SettingsError, match="texts must be a list of texts"):
+        probe(vectors(), texts="a0 b0 c0", labels=["a"] * 8)
 
 
 def test_the_command_probes_words_and_nodes(tmp_path: Path) -> None:
@@ -92,5 +104,11 @@ def test_the_command_probes_words_and_nodes(tmp_path: Path) -> None:
     for file in (["groups.tsv", *columns], ["texts.txt"]):
         found = run_json("evaluate", tmp_path / "nodes.txt", "--labelled", tmp_path / file[0], *file[1:])["results"]
         assert [(one["measure"], one["scores"][0]["value"]) for one in found] == [("micro F1", 1), ("macro F1", 1)]
+    vectors().save(tmp_path / "noisy.txt")
+    by_seed = {
+        str(run_json("evaluate", tmp_path / "noisy.txt", "--labelled", tmp_path / "texts.txt", "--seed", seed))
+        for seed in (1, 2)
+    }
+    assert len(by_seed) == 2
     done = run("evaluate", tmp_path / "nodes.txt", "--labelled", tmp_path / "texts.txt", "-k", 2, code=2)
     assert "-k has no effect with --labelled and word vectors" in done.stderr

@@ -55,7 +55,9 @@ def test_purity_is_that_of_a_contingency_table(mark: str, tmp_path: Path) -> Non
     assert 1 / 3 < (found.chance or 0) < 0.6
     few = w2v.evaluate(vectors(), test=path, restrict_vocab=2)[-1].scores[0]  # only analogies search fewer words
     assert few == found.scores[0]
-    path.write_text("a\tb\nunheard\tc\n")
+    path.write_text(f"word{mark}Category\n" + path.read_text())
+    assert results(path)[0].scores == [found.scores[0]]
+    path.write_text("a\tb\nunheard\tc\nunseen\tc\n")
     assert results(path)[0].scores[0].value is None
 
 
@@ -156,6 +158,8 @@ def test_models_without_the_words_have_no_score(relations: Path) -> None:
     for one in results(relations, vectors(), other):
         assert one.scores[0].value is not None
         assert (one.scores[1].value, one.scores[1].items) == (None, 0)
+    note = "model 1 knows none or too few of the words: it has no score for relations"
+    assert note in str(w2v.evaluate(other, test=relations))
 
 
 def test_the_command_takes_several_sets(relations: Path, tmp_path: Path) -> None:
@@ -172,6 +176,9 @@ def test_the_command_takes_several_sets(relations: Path, tmp_path: Path) -> None
         ("word\n", "set, line 1: not a test set of words. The layouts are: a word and its category"),
         ("", "set, line 1: not a test set of words"),
         ("a\tb\nword\n", "set, line 2: not a test set of words"),
+        ("x0 x1 y0 y1\nz0 z1\n", "set, line 1: not a test set of words"),
+        ("x0\ta\nx1\ta\n", "set: 2 words with a category, 1 different: purity needs 2 categories"),
+        ("word,category\nx0,a\nx1,b\n", "set: 2 words with a category, 2 different: .* more words than categories"),
         ('{"a": ["b"]}', "1 lists of words: WEAT needs 4"),
         ('{"a": {"b": []}, "c": [], "d": [], "e": []}', "not a JSON object of lists of words: Expected `array`"),
         (": capitals\na b c d\n", "set: analogy questions, not a test set of words"),

@@ -74,7 +74,7 @@ def evaluate(
 
     Raises:
         W2VError: If a file cannot be used.
-        SettingsError: If an argument is impossible.
+        SettingsError: If an argument is impossible, or there are no models.
     """
     check_numbers(seed=seed)
     refuse_unknown(reading, options_of(ReadingOptions), {})

@@ -25,9 +25,8 @@ from w2v._vectors.keyed import HasWordVectors, KeyedVectors, vectors_of
 
 NEGATIVES = 10  # pairs without an edge for each held-out edge
 MAX_EDGES = 20_000  # a random sample of more edges is scored
-CHANCE_PRECISION = sum(1 / rank for rank in range(1, NEGATIVES + 2)) / (
-    NEGATIVES + 1
-)  # if all ranks are equally likely
+PRECISIONS = np.append(0, np.cumsum(1 / np.arange(1, NEGATIVES + 2)))  # sums of 1 / rank up to each rank
+CHANCE_PRECISION = PRECISIONS[-1].item() / (NEGATIVES + 1)  # if all ranks are equally likely
 REDRAWS = 30  # of a drawn node that has an edge to the first node; then the negative stays, and counts as one
 SEED = 1
 BASELINES = ("preferential attachment", "common neighbours", "Adamic-Adar")
@@ -50,7 +49,7 @@ def link_prediction(
     higher, because most nodes have few edges: Aiyappa et al. 2024, "Implicit degree bias in the link prediction task".)
     The results are the AUC, the share of these
     pairs that score below the edge (a tie counts one half), and the mean average precision: 1 / the rank of the edge
-    among its 11 pairs.
+    among its 11 pairs, on average over the ranks that equal scores share.
 
     Args:
         models: Vectors of nodes, or models that have them. The first is compared with the others.
@@ -66,10 +65,12 @@ def link_prediction(
         reading: The options of graphs, such as `delimiter`; see `train`. With `bipartite`, w is of the kind of v.
 
     Raises:
-        W2VError: A file cannot be used, or no edge can be scored.
-        SettingsError: An argument is impossible.
+        W2VError: A file cannot be used, no edge can be scored, or all edges of `trained_on` are held out.
+        SettingsError: An argument is impossible, or there is nothing to score.
     """
     check_numbers(seed=seed)
+    baselines = BASELINES if trained_on is not None else ()
+    results = Evaluation(models=name_models(models, baselines), baselines=baselines)
     refuse_unknown(reading, options_of(GraphOptions), {})
     options, more = GraphOptions(**reading), dict[str, Any](workers=processors(), progress=progress)
     if isinstance(edges, list):
@@ -89,14 +90,16 @@ def link_prediction(
         raise W2VError(f"{edges}: no edge between nodes that {known_to}")
     scorers = [_cosines(vectors_of(model), own) for model, own in zip(models, rows, strict=True)]
     table = _adjacency(graph, all_pairs)
-    scorers += _baselines(table) if trained_on is not None else []
+    if trained_on is not None:
+        if table.max() <= 0:
+            raise W2VError(f"{trained_on}: all its edges are held out: give the graph that the models were trained on")
+        scorers += _baselines(table)
     kinds = np.zeros(graph.nodes, int)
     if options.bipartite:
         kinds = np.unique([name.partition(":")[0] for name in graph.names], return_inverse=True)[1]
     negatives = _negatives(pairs, table, kinds)
     values = [_compare(score, pairs, negatives) for score in scorers]
     items = np.arange(len(pairs))
-    results = Evaluation(models=name_models(models), baselines=BASELINES if trained_on is not None else ())
     for number, (measure, chance) in enumerate({"AUC": 0.5, "average precision": CHANCE_PRECISION}.items()):
         scores = [ItemScores(items, each[number], held_out.edges) for each in values]
         results.add("held-out edges", measure, scores, seed=seed, chance=chance)
@@ -153,8 +156,9 @@ def _compare(
     """Return the AUC and the average precision of each pair among its negatives."""
     own = score(pairs[:, 0], pairs[:, 1])[:, None]
     others = score(np.repeat(pairs[:, 0], NEGATIVES), negatives.ravel()).reshape(negatives.shape)
-    above = np.count_nonzero(others > own, axis=1) + np.count_nonzero(others == own, axis=1) / 2
-    return 1 - above / NEGATIVES, 1 / (1 + above)
+    above, tied = np.count_nonzero(others > own, axis=1), np.count_nonzero(others == own, axis=1)
+    precisions = (PRECISIONS[above + tied + 1] - PRECISIONS[above]) / (tied + 1)
+    return 1 - (above + tied / 2) / NEGATIVES, precisions
 
 
 def _cosines(vectors: KeyedVectors, rows: NDArray[np.int32]) -> Scorer:

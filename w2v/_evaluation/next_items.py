@@ -24,6 +24,7 @@ from w2v._vectors.recommend import LAST
 
 MAX_SESSIONS = 20_000  # a random sample of more sessions is scored
 SCORES_AT_ONCE = 1 << 22
+UNKNOWN = 1 << 62  # the number of items above one that a recommender does not know
 SEED = 1
 BASELINES = ("popularity", "Markov", "ItemKNN")
 
@@ -60,7 +61,8 @@ def next_items(
     item that a model does not know is never recommended. The results are the hit rate (the share of sessions whose last
     item is among the first `topn`), NDCG (a hit at rank r counts 1 / log2(r + 1); Järvelin & Kekäläinen 2002, with one
     relevant item) and the mean reciprocal rank among the first `topn`. All items are ranked, not a sample of them,
-    which would bias the scores (Krichene & Rendle 2020). Equal scores share their mean rank.
+    which would bias the scores (Krichene & Rendle 2020). Equal scores share their ranks: each measure is its mean over
+    them.
 
     Args:
         models: Vectors of items, or models that have them. The first is compared with the others.
@@ -77,9 +79,11 @@ def next_items(
 
     Raises:
         W2VError: A file cannot be used, or no session has two items.
-        SettingsError: An argument is impossible.
+        SettingsError: An argument is impossible, or there is nothing to score.
     """
     check_numbers(topn=topn, seed=seed, **{} if last is None else {"last": last})
+    baselines = BASELINES if trained_on is not None else ()
+    results = Evaluation(models=name_models(models, baselines), baselines=baselines)
     refuse_unknown(reading, options_of(ReadingOptions), {})
     options, workers = ReadingOptions(**reading), processors()
     recommenders = [_by_cosine(vectors_of(model), last) for model in models]
@@ -95,18 +99,18 @@ def next_items(
         meter = Meter(progress, "evaluate")
         ranks = []
         for recommender in recommenders:
-            ranks.append(_ranks(recommender, store.remap(recommender.words)[ids], starts, ends))
+            rows = store.remap(recommender.words)[ids]
+            found = _ranks(recommender, rows, starts, ends)
+            ranks.append(found if (rows >= 0).any() else found[:0])  # without any known item, it has no score
             meter(len(ranks), len(recommenders))
     total, items = int(store.sentences), np.arange(len(ends))
-    measures: dict[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
-        f"hit rate at {topn}": lambda rank: rank <= topn,
-        f"NDCG at {topn}": lambda rank: (rank <= topn) / np.log2(rank + 1),
-        f"reciprocal rank at {topn}": lambda rank: (rank <= topn) / rank,
-    }
-    results = Evaluation(models=name_models(models), baselines=BASELINES if trained_on is not None else ())
-    for name, measure in measures.items():
-        values = [ItemScores(items, measure(each).astype(float), total) for each in ranks]
-        results.add("next item", name, values, seed=seed)
+    top = np.arange(1, min(topn, max(len(each.words) for each in recommenders)) + 1)  # the ranks that count
+    measures = {"hit rate": np.ones(len(top)), "NDCG": 1 / np.log2(top + 1), "reciprocal rank": 1 / top}
+    for name, gains in measures.items():
+        sums = np.append(0, np.cumsum(gains))
+        values = [np.diff(sums[np.minimum(each, len(top))])[:, 0] / np.diff(each)[:, 0] for each in ranks]
+        scores = [ItemScores(items[: len(each)], each, total) for each in values]
+        results.add("next item", f"{name} at {topn}", scores, seed=seed)
     return results
 
 
@@ -124,15 +128,18 @@ def _usable_sessions(ids: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArra
 
 def _ranks(
     recommender: _Recommender, rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the rank of the last item of each session among all items, from 1; infinite if it is unknown.
+) -> NDArray[np.int64]:
+    """Return how many items score above the last item of each session, and how many at least as high, int64 (n, 2).
+
+    An unknown item ranks after all others.
 
     Args:
         recommender: Scores the items.
         rows: The row of each item of a text; -1 for unknown ones.
         starts, ends: The places of the first and of the last items of the sessions in the text.
     """
-    size, ranks = len(recommender.words), np.full(len(ends), np.inf)
+    size = len(recommender.words)
+    ranks = np.tile([UNKNOWN, UNKNOWN + 1], (len(ends), 1))
     known = np.flatnonzero(rows[ends] >= 0)
     for first in range(0, len(known), max(1, SCORES_AT_ONCE // size)):
         part = known[first : first + max(1, SCORES_AT_ONCE // size)]
@@ -144,7 +151,8 @@ def _ranks(
         scores = recommender.score(counted)
         scores[seen.nonzero()] = -np.inf
         own = scores[np.arange(len(part)), targets][:, None]
-        ranks[part] = np.count_nonzero(scores > own, axis=1) + (1 + np.count_nonzero(scores == own, axis=1)) / 2
+        ranks[part, 0] = np.count_nonzero(scores > own, axis=1)
+        ranks[part, 1] = np.count_nonzero(scores >= own, axis=1)
     return ranks
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from w2v._errors import W2VError
+from w2v._errors import SettingsError, W2VError
 from w2v._evaluation.scores import Evaluation, ItemScores, name_models, resampled
 from w2v._losses.loss import Array
 from w2v._options import check_numbers
@@ -21,7 +21,10 @@ SEED = 1
 
 
 def probe(
-    *models: KeyedVectors | HasWordVectors, texts: Sequence[str], labels: Sequence[Sequence[str]], seed: int = SEED
+    *models: KeyedVectors | HasWordVectors,
+    texts: Sequence[str],
+    labels: Sequence[str | Sequence[str]],
+    seed: int = SEED,
 ) -> Evaluation:
     """Score how well a logistic regression tells the labels of texts from their vectors, by cross-validation.
 
@@ -30,19 +33,23 @@ def probe(
     are standardised, and `fit_logistic` is fitted to the other folds. A text gets as many labels as it has, the most
     probable ones (Perozzi, Al-Rfou & Skiena 2014, "DeepWalk"). The results are the micro and the macro F1: 2 hits /
     (predictions + true labels), of all labels together, and its mean over the labels. For texts with one label each,
-    micro F1 is the accuracy. By chance, all texts get the most frequent labels.
+    micro F1 is the accuracy. By chance, all texts get the most frequent labels. A model that knows words of fewer than
+    5 texts has no score.
 
     Args:
         models: Word vectors, or models that have them. The first is compared with the others.
         texts: N texts.
-        labels: The labels of each text, at least one.
+        labels: The label of each text, or a list of its labels, at least one.
         seed: Seed of the folds and of the resampling.
 
     Raises:
         W2VError: There are fewer than 5 texts or 2 labels, or a text has none.
-        SettingsError: If `seed` is impossible.
+        SettingsError: If `seed` is impossible, `texts` is one text, or there are no models.
     """
     check_numbers(seed=seed)
+    if isinstance(texts, str):
+        raise SettingsError("texts must be a list of texts, not one text")
+    labels = [[each] if isinstance(each, str) else each for each in labels]
     names, places = np.unique([label for each in labels for label in each], return_inverse=True)
     if len(texts) < FOLDS or len(names) < 2 or len(texts) != len(labels) or not all(map(len, labels)):
         raise W2VError(f"{len(texts):,} texts, {len(names):,} labels: a probe needs 5 texts, each with one of 2 labels")
@@ -52,6 +59,8 @@ def probe(
     for model in map(vectors_of, models):
         vectors = unit(encode(model, texts, "mean" if model.counts is None else "sif"))
         items = np.flatnonzero(vectors.any(axis=1))
+        if len(items) < FOLDS:
+            items = items[:0]
         found.append((items, _cross_validate(vectors[items], targets[items], seed)))
     scored = [ItemScores(items, _hits(chosen, targets[items]), len(texts)) for items, chosen in found]
     frequent = ItemScores(np.arange(len(texts)), _hits(_choose(targets.sum(axis=0), targets), targets), len(texts))
@@ -95,7 +104,7 @@ def _cross_validate(vectors: NDArray[np.float32], targets: NDArray[np.bool_], se
     """Return the labels that are predicted for n texts, bool (n, L), each by a fit to the other folds."""
     folds = np.random.default_rng(seed).permutation(len(vectors)) % FOLDS
     scores = np.zeros(targets.shape)
-    for fold in range(FOLDS):
+    for fold in range(FOLDS if len(vectors) else 0):
         rest, own = folds != fold, folds == fold
         mean, spread = vectors[rest].mean(axis=0), vectors[rest].std(axis=0)
         scaled = (vectors - mean) / np.where(spread > 0, spread, 1)

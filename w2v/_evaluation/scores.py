@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._display import Html, html_table, text_table
-from w2v._errors import W2VError, printable
+from w2v._errors import SettingsError, W2VError, printable
 from w2v._losses.loss import Array
 
 RESAMPLES = 2000
@@ -118,8 +118,14 @@ class ItemScores:
         return ItemScores(self.items[rows], self.values[rows], self.total, ratings, strata)
 
 
-def name_models(models: Sequence[object]) -> list[str]:
-    """Return names for models in the order of arguments."""
+def name_models(models: Sequence[object], baselines: Sequence[str] = ()) -> list[str]:
+    """Return names for models in the order of arguments.
+
+    Raises:
+        SettingsError: There are neither models nor baselines.
+    """
+    if not models and not baselines:
+        raise SettingsError("no models to score: give at least one")
     return [f"model {number}" for number in range(1, len(models) + 1)]
 
 
@@ -205,6 +211,9 @@ class Evaluation(list[EvaluationResult]):
             lacking = [(one.measure, one.name) for one in self if not one.scores[number].items]
             if sets := [name for measure, name in lacking if measure in ("accuracy", "spearman")]:
                 notes.append(f"every item of {' and '.join(sets)} has a word that {name} lacks: {OTHER_TEST_SETS}")
+            others = ("accuracy", "spearman", "related neighbours", "rare neighbours", "gaps")
+            if unknown := dict.fromkeys(name for measure, name in lacking if measure not in others):
+                notes.append(f"{name} knows none or too few of the words: it has no score for {' and '.join(unknown)}")
             if any(measure == "rare neighbours" for measure, _ in lacking):
                 notes.append(
                     f"{name} has no counts of its words, or no rare words, so rare neighbours cannot be counted"
@@ -217,12 +226,16 @@ class Evaluation(list[EvaluationResult]):
         )
         if len(self._columns) > 1:
             notes.append("differences are over the items that both models score")
-        return [*notes, self._conclusion()] if self.baselines and self.models else notes
+        if self.baselines and self.models and self[0].scores[0].items:
+            notes.append(self._conclusion())
+        return notes
 
     def _conclusion(self) -> str:
-        """Say how the first model compares with the best baseline, by the first measure."""
-        measure, scores, first = self[0].measure, self[0].scores[len(self.models) :], self.models[0]
-        name, best = max(zip(self.baselines, scores, strict=True), key=lambda method: method[1].value or 0.0)
+        """Say how the first model compares with the best baseline, by the first measure; the next ones break ties."""
+        measure, first = self[0].measure, self.models[0]
+        by_method = zip(*(one.scores[len(self.models) :] for one in self), strict=True)
+        methods = zip(self.baselines, by_method, strict=True)
+        name, (best, *_) = max(methods, key=lambda method: [score.value or 0.0 for score in method[1]])
         if best.p is None or best.p >= SIGNIFICANT:
             return f"{first} and {name} do not differ significantly in {measure}"
         if (best.difference or 0) > 0:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from w2v._detect import decode_line, read_lines
-from w2v._errors import W2VError
+from w2v._errors import W2VError, pluralise
 from w2v._evaluation.analogies import best_answers
 from w2v._evaluation.probe import fit_logistic
 from w2v._evaluation.scores import ItemScores, Statistic, means, resampled
@@ -25,6 +25,7 @@ MAX_CLUSTERED = 10_000  # words; clustering needs the square of this number of d
 SHUFFLES = 100  # of categories, to compute the purity by chance
 PERMUTATIONS = 9999  # of the target words of WEAT, unless there are fewer
 SEED = 1
+HEADERS = ("category", "class", "group", "label", "type")  # of the column of categories
 LAYOUTS = (
     "a word and its category in each line; words, an empty line and outliers; a JSON object of two lists of target "
     "words and two of attributes (WEAT); or a folder of files with a word, a tab and its answers, divided by / (BATS)"
@@ -71,6 +72,8 @@ def score_word_set(path: PathLike, models: Sequence[KeyedVectors], restrict_voca
     if measures is None:
         found = f"files of the kinds {', '.join(sorted({*kinds}))}" if files else "no .txt files"
         raise W2VError(f"{path}: a folder with {found}, not a test set of words. The layouts are: {LAYOUTS}")
+    if measures is _purity:
+        contents = (_categories(path, *contents),)
     searched = [_Words(model, restrict_vocab if measures is _bats else len(model)) for model in models]
     return [*zip(*(measures(contents, words) for words in searched), strict=True)]
 
@@ -95,12 +98,27 @@ def _read(path: Path) -> tuple[str, Any]:
         return "outliers", parts
     pairs = dict[tuple[str, str], None]()  # an ordered set
     for number, line in enumerate(texts, 1):
-        fields = line.split("\t" if "\t" in line else "," if "," in line else None)
-        if len(fields) > 1:
-            pairs[fields[0].strip(), fields[1].strip()] = None
+        fields = [*filter(None, map(str.strip, line.split("\t" if "\t" in line else "," if "," in line else None)))]
+        if len(fields) == 2:
+            pairs[fields[0], fields[1]] = None
         elif line or not text:
             raise W2VError(f"{path}, line {number}: not a test set of words. The layouts are: {LAYOUTS}")
     return "pairs", [*pairs]
+
+
+def _categories(path: PathLike, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return words and their categories without a header line.
+
+    Raises:
+        W2VError: The categories cannot tell vectors from chance.
+    """
+    categories = [category for _, category in pairs]
+    if categories[0].lower() in HEADERS and categories.count(categories[0]) == 1:
+        pairs, categories = pairs[1:], categories[1:]
+    if not 1 < len({*categories}) < len(pairs):
+        found = f"{pluralise(len(pairs), 'word')} with a category, {len({*categories}):,} different"
+        raise W2VError(f"{path}: {found}: purity needs 2 categories or more, and more words than categories")
+    return pairs
 
 
 def _purity(contents: Sequence[list[tuple[str, str]]], words: _Words) -> Iterator[Measured]:

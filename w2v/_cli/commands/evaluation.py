@@ -103,7 +103,7 @@ def _load_view(path: Path, view: str | None) -> View:
 @options.number_option("--last", default=LAST, help="With --sessions: use only the last N items of a session.")
 @options.RESTRICT_VOCAB
 @options.METHOD
-@options.number_option("--seed", default=1, help="Seed of the bootstrap.")
+@options.number_option("--seed", default=1, help="Seed of the bootstrap, and of the folds with --labelled.")
 @options.READING
 @options.REPORTING
 def evaluate(
@@ -147,9 +147,10 @@ def evaluate(
     and F1 of all predicted labels and of each label (macro F1 is the mean of the labels), how far probabilities are
     from the share of right predictions (calibration error), and the labels that are confused most often. Intervals of
     the accuracy are 95 % intervals (Wilson), and other models are compared with the first by McNemar's test. If the
-    MODELs have vectors of words or nodes, a logistic regression learns the labels from the mean vectors of the texts,
-    or from the nodes, and predicts them in 5-fold cross-validation. The scores are the micro and the macro F1, next to
-    the scores of a guess: the most frequent label.
+    MODELs have vectors of words or nodes, a logistic regression learns the labels from the vectors of the texts or of
+    the nodes, and predicts them in 5-fold cross-validation. The vectors of the texts are those of w2v encode: SIF if
+    the MODEL has counts of its words, otherwise the mean. The scores are the micro and the macro F1, next to the scores
+    of a guess: the most frequent label.
 
     With --sessions, the MODELs have vectors of items, and the scores say how high the last item of each session is
     ranked among the recommendations for the items before it. With --edges, they have vectors of nodes, and the scores
@@ -167,11 +168,12 @@ def evaluate(
     """
     reading = options.given_options(ReadingOptions, given)
     if sessions or edges:
+        option, scored = ("--edges", edges) if edges else ("--sessions", sessions)
+        if trained_on and scored and trained_on.resolve() == scored.resolve():
+            raise SettingsError(f"{trained_on}: {option} and --trained-on must be different files")
         of_both = {"trained_on": trained_on, "seed": given["seed"], "progress": progress}
         if not edges:
             refuse_together("--sessions", (*OTHER_MEASURES, "bipartite"))
-            if trained_on and sessions and trained_on.resolve() == sessions.resolve():
-                raise SettingsError(f"{trained_on}: --sessions and --trained-on must be different sessions")
             of_items = {"sessions": sessions, "topn": topn, "last": last} | of_both | reading
             return _evaluate_with_baselines(models, next_items, of_items)
         refuse_together("--edges", (*OTHER_MEASURES, "sessions", "topn", "last", *options_of(ReadingOptions)))
@@ -181,13 +183,14 @@ def evaluate(
     options.refuse_without("--edges", ["bipartite"])
     options.refuse_without("--sessions", ["topn", "last"])
     if labelled:
-        without_effect = ("questions", "pairs", "test", "held_out", "restrict_vocab", "method", "seed")
+        without_effect = ("questions", "pairs", "test", "held_out", "restrict_vocab", "method")
         used = ("column", "header", "encoding", "errors")
         refuse_together(
             "--labelled", (*without_effect, *(name for name in options_of(ReadingOptions) if name not in used))
         )
         texts = options.corpus_of([str(labelled)], reading.pop("header", None))
-        return _evaluate_labels(models, texts, {"labels": labels, "k": k, "threshold": threshold} | reading, progress)
+        chosen = {"labels": labels, "k": k, "threshold": threshold} | reading
+        return _evaluate_labels(models, texts, chosen, given["seed"], progress)
     options.refuse_without("--labelled", ("labels", "k", "threshold"))
     arguments = {name: value for name, value in given.items() if name not in options_of(ReadingOptions)}
     errors = reading.get("errors", ReadingOptions.errors)
@@ -217,7 +220,9 @@ def _evaluate_with_baselines(
     return _show(models, score(*(load(model, progress=given["progress"]) for model in models), **given))
 
 
-def _evaluate_labels(models: tuple[Path, ...], texts: Corpus, given: dict[str, Any], progress: Report) -> Result:
+def _evaluate_labels(
+    models: tuple[Path, ...], texts: Corpus, given: dict[str, Any], seed: int, progress: Report
+) -> Result:
     """Score classifiers, or a probe of word vectors, on the same texts, and compare the others with the first."""
     loaded: list[Any] = [load_any(model, progress=progress) for model in models]
     are_classifiers = [isinstance(each, Classifier) for each in loaded]
@@ -227,9 +232,10 @@ def _evaluate_labels(models: tuple[Path, ...], texts: Corpus, given: dict[str, A
         found = read_labelled(
             texts, LabelOptions(labels=given["labels"]), ReadingOptions(header=texts.header, **reading)
         )
-        return _show(models, probe(*loaded, texts=found[0], labels=found[1]))
+        return _show(models, probe(*loaded, texts=found[0], labels=found[1], seed=seed))
     if not all(are_classifiers):
         raise SettingsError(f"{models[are_classifiers.index(False)]} is not a classifier: evaluate it alone")
+    refuse_together("--labelled and classifiers", ["seed"])
     results = [score_file(each, texts, **given, progress=progress) for each in loaded]
     evaluation = evaluate_labels([*map(str, models)], results)
     values = evaluation.to_dict() | {"classifiers": [*map(label_values, results)]}
