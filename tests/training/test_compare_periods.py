@@ -48,6 +48,16 @@ def test_swapped_words_are_found_and_no_others() -> None:
     assert found.least == math.ceil(len(WORDS) / 20_001 / 0.05)
 
 
+@pytest.mark.parametrize("size", [80, 200])
+def test_words_are_found_with_as_many_words_as_dimensions(size: int) -> None:
+    """Least squares without a ridge fits these words exactly, and their differences are lost."""
+    topics = np.repeat(np.random.default_rng(2).normal(size=(TOPICS, size)), 20, axis=0)
+    model = w2v.KeyedVectors(WORDS, topics + np.random.default_rng(3).normal(size=topics.shape) / 3)
+    found = compare_periods(documents(90, 1), documents(80, 2, swapped=True), model=model, topn=2, min_count=20)
+    assert {word.word for word in found.words} == {"w0a", "w1a"}
+    assert found.significant == 2
+
+
 @pytest.mark.slow
 def test_p_is_not_too_low_if_nothing_has_changed() -> None:
     """All words of a document have its topic, so that tests of single occurrences would find too much."""
@@ -77,7 +87,10 @@ def test_distances_match_the_definition(monkeypatch: pytest.MonkeyPatch) -> None
                 total, number = total + sum(contexts[WORDS.index(word)] for word in near), number + 1
         return total / number
 
-    matrix = np.linalg.lstsq(np.array([sums(one + two, word) for word in WORDS]), MODEL.vectors, rcond=None)[0]
+    means, own = np.array([sums(one + two, word) for word in WORDS]), MODEL.vectors
+    means *= np.linalg.norm(own) / np.linalg.norm(means)
+    ridge = module.RIDGE * np.eye(SIZE) * np.square(means).sum(axis=1).mean()
+    matrix = np.linalg.lstsq(np.vstack([means, np.sqrt(ridge)]), np.vstack([own, np.sqrt(ridge)]), rcond=None)[0]
     found = compare_periods(one, two, model=MODEL, words=["w3c", "w0a"], min_count=1, min_documents=1).words
     assert [word.word for word in found] == ["w3c", "w0a"]
     for word in found:

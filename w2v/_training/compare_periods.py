@@ -4,8 +4,8 @@ If nothing has changed, a document of one period could as well be from the other
 are not, because they come in bursts. So each word is tested by a permutation of its documents:
 
 - A model gives each context word a vector. The vector of a word in a period is the mean of the vectors of the words
-  around it, each weighted by how often `train` keeps it, times a matrix. The matrix is fitted by least squares, so that
-  it maps the mean context of a word to the word's own vector (Khodak et al. 2018, "A La Carte Embedding",
+  around it, each weighted by how often `train` keeps it, times a matrix. The matrix is fitted by ridge regression, so
+  that it maps the mean context of a word to the word's own vector (Khodak et al. 2018, "A La Carte Embedding",
   https://arxiv.org/abs/1805.05388). No training follows, so thousands of permutations cost less than the model.
 - The distance of a word is 1 minus the cosine of its vectors in both periods. The documents that have the word are
   dealt to the periods again at random, as many to each as before. p is the share of deals with at least this distance,
@@ -51,7 +51,9 @@ MIN_DOCUMENTS = 5
 MAX_DOCUMENTS = 1_000  # with a word, of each period; a random sample of more documents is taken
 OFFSETS = np.array([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])  # of the context words from the word
 SAMPLE = 1e-4  # the threshold of subsampling, by which context words are weighted
-FITTED = 200  # occurrences of each word to which the matrix is fitted
+MIN_FITTED = 20  # occurrences of the words to which the matrix is fitted
+FITTED = 200  # occurrences that are used of each of these words
+RIDGE = 0.01  # weight of the identity, as a share of the weight of a word in each direction
 MAX_DEALS = 20_000  # random deals of a word's documents; EXCEEDED larger distances end them earlier
 EXCEEDED = 10
 DEALS_AT_ONCE = 200
@@ -170,7 +172,7 @@ def compare_periods(
                 f"{word!r} is not compared: it is excluded, unknown, or occurs less than {min_count} times or in fewer "
                 f"than {pluralise(min_documents, 'document')} of a period"
             )
-    periods.fit(rows)
+    periods.fit()
     meter, tested = Meter(progress, "compare"), []
     for number, row in enumerate(rows, 1):
         tested.append(periods.test(row))
@@ -255,14 +257,22 @@ class _Periods:
         first = int(np.searchsorted(found, self._border))
         return [first, len(found) - first]
 
-    def fit(self, rows: list[int]) -> None:
-        """Fit the matrix that maps the mean context of a word to the word's own vector."""
-        means = []
-        for row in rows:
+    def fit(self) -> None:
+        """Fit the matrix that maps the mean context of a word to the word's own vector.
+
+        A ridge pulls the matrix towards the identity. Otherwise, about as many words as dimensions would be fitted
+        exactly, and differences between their contexts would be lost.
+        """
+        rows = np.flatnonzero(self.counts.sum(axis=0) >= MIN_FITTED)
+        means = np.zeros((len(rows), len(self._matrix)))
+        for number, row in enumerate(rows.tolist()):
             places = self._random.permutation(self._places(row))[:FITTED]
-            means.append(self._sums(places, np.zeros(len(places), np.int64))[0] / len(places))
-        matrix, *_ = np.linalg.lstsq(np.array(means), self._vectors.vectors[rows], rcond=None)
-        self._matrix = matrix.astype(np.float32)
+            means[number] = self._sums(places, np.zeros(len(places), np.int64))[0] / len(places)
+        own = self._vectors.vectors[rows].astype(np.float64)
+        if means.any() and own.any():
+            means *= np.linalg.norm(own) / np.linalg.norm(means)
+            ridge = RIDGE * np.eye(len(self._matrix)) * (means**2).sum() / len(rows)
+            self._matrix = np.linalg.solve(means.T @ means + ridge, means.T @ own + ridge).astype(np.float32)
 
     def _sums(self, places: NDArray[np.int64], groups: NDArray[np.int64]) -> Floats:
         """Return the sum of the context vectors around the places of each group, (groups, D)."""
