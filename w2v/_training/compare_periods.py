@@ -11,7 +11,7 @@ are not, because they come in bursts. So each word is tested by a permutation of
   dealt to the periods again at random, as many to each as before. p is the share of deals with at least this distance,
   where the observed one counts, too (Rodriguez, Spirling & Stewart 2023, "Embedding Regression",
   https://doi.org/10.1017/S0003055422001228). Deals stop early for words that are exceeded often (Besag & Clifford 1991,
-  "Sequential Monte Carlo p-values").
+  "Sequential Monte Carlo p-values"). If there are few different deals, each is made once.
 - The adjusted p is for lists. If all words with an adjusted p of at most 0.05 are called changed, at most 5 % of them
   are false on average (Benjamini & Hochberg 1995).
 """
@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,7 @@ class ChangedWord:
         by_chance: The mean of this distance if the documents are dealt at random.
         z: How far the distance is above this mean, in standard deviations.
         p: The probability of such a distance if the documents are dealt at random.
+        lowest_p: The lowest p that these numbers of documents, and of random deals, allow.
         adjusted_p: The same, adjusted for the number of compared words.
         first, second: The words with the vectors nearest to the word's in each period, and their cosines.
     """
@@ -83,6 +86,7 @@ class ChangedWord:
     by_chance: float
     z: float
     p: float
+    lowest_p: float
     adjusted_p: float
     first: Neighbours
     second: Neighbours
@@ -96,15 +100,15 @@ class PeriodComparison(Result):
         documents: Number of documents of each period.
         compared: Number of words that were compared.
         significant: Number of compared words with an adjusted p of at most 0.05.
-        lowest_p: The lowest p that these numbers of documents and of random deals allow.
-        least: So many words must have this p, so that their adjusted p is at most 0.05.
+        possible: Number of compared words that would be significant if each had its `lowest_p`.
+        least: At least this many words must have their `lowest_p` before any is significant; 0 if none can be.
         words: The words asked for; or the words with the largest distance above chance, the significant ones first.
     """
 
     documents: list[int]
     compared: int
     significant: int
-    lowest_p: float
+    possible: int
     least: int
     words: list[ChangedWord]
 
@@ -179,26 +183,29 @@ def compare_periods(
         meter(number, len(rows))
     from scipy import stats  # imported late: it takes longer to import than the whole package
 
-    adjusted = stats.false_discovery_control([p for *_, p in tested]).tolist()
+    *_, p, lowest = np.array(tested).T
+    adjusted = stats.false_discovery_control(p).tolist()
+    ranks = np.arange(1, len(rows) + 1)
+    enough = ranks[np.sort(lowest) * (len(rows) / ranks) <= LEVEL].tolist()  # as in false_discovery_control
+    if not enough:
+        log.warning(
+            "too few documents: no p can be below %.2g, which is too high for any of %d words to count as changed",
+            lowest.min(),
+            len(rows),
+        )
     if asked is None:
         order = sorted(range(len(rows)), key=lambda at: (adjusted[at] > LEVEL, tested[at][1] - tested[at][0]))[:topn]
     else:
         order = [position[word] for word in asked]
-    one, two = periods.documents
-    deals = math.comb(one + two, one) // (2 if one == two else 1)
-    lowest = 1 / min(deals, 1 + MAX_DEALS)
-    if lowest > LEVEL:
-        log.warning(
-            "too few documents: with %d and %d, no p is below %.2g, so no word counts as changed", one, two, lowest
-        )
     found = []
     for at in order:
         row, near = rows[at], periods.neighbours(rows[at])
         counts = periods.counts[:, row].tolist()
         key = vectors.index_to_key[row]
         found.append(ChangedWord(key, counts, numbers[row], *tested[at], adjusted[at], *near))
-    significant, least = sum(p <= LEVEL for p in adjusted), math.ceil(lowest * len(rows) / LEVEL)
-    return PeriodComparison([one, two], len(rows), significant, lowest, least, found)
+    least, possible = (enough[0], enough[-1]) if enough else (0, 0)
+    significant = sum(p <= LEVEL for p in adjusted)
+    return PeriodComparison(periods.documents, len(rows), significant, possible, least, found)
 
 
 class _Periods:
@@ -298,10 +305,10 @@ class _Periods:
         numbers = np.cumsum(chosen) - 1
         return self._sums(places[taken], numbers[groups[taken]]) @ self._matrix, is_first[chosen]
 
-    def test(self, row: int) -> tuple[float, float, float, float]:
-        """Return the distance of a word, its mean by chance, its z and its p; see ChangedWord."""
+    def test(self, row: int) -> tuple[float, float, float, float, float]:
+        """Return the distance of a word, its mean by chance, its z, its p and its lowest p; see ChangedWord."""
         sums, is_first = self._by_document(row)
-        total, number = sums.sum(axis=0), int(is_first.sum())
+        total, number, documents = sums.sum(axis=0), int(is_first.sum()), len(is_first)
 
         def distances(chosen: NDArray[np.bool_]) -> NDArray[Any]:
             one = chosen.astype(np.float32) @ sums
@@ -311,13 +318,33 @@ class _Periods:
         observed = float(distances(is_first[None])[0])
         dealt: list[NDArray[Any]] = []
         exceeded = 0
-        while len(dealt) * DEALS_AT_ONCE < MAX_DEALS and exceeded < EXCEEDED:
-            keys = self._random.random((DEALS_AT_ONCE, len(is_first)), np.float32)
-            dealt.append(distances(keys <= np.partition(keys, number - 1, axis=1)[:, number - 1, None]))
+        for deals in self._deals(documents, number):
+            dealt.append(distances(deals))
             exceeded += int((dealt[-1] >= observed - SAME).sum())
-        p = (1 + exceeded) / (1 + len(dealt) * DEALS_AT_ONCE)
+            if exceeded >= EXCEEDED:
+                break
+        p = (1 + exceeded) / (1 + sum(map(len, dealt)))
         by_chance = float(dealt[0].mean())
-        return observed, by_chance, (observed - by_chance) / max(SAME, float(dealt[0].std())), p
+        z = (observed - by_chance) / max(SAME, float(dealt[0].std()))
+        every = math.comb(documents, number)
+        # Two periods of as many documents have the same distance when they are exchanged.
+        lowest = (2 if 2 * number == documents else 1) / every if every <= MAX_DEALS else 1 / (1 + MAX_DEALS)
+        return observed, by_chance, z, p, lowest
+
+    def _deals(self, documents: int, number: int) -> Iterator[NDArray[np.bool_]]:
+        """Yield random choices of the documents of the first period, (n, documents).
+
+        If there are at most MAX_DEALS, each is dealt once, except the observed one, so that p is exact.
+        """
+        if math.comb(documents, number) <= MAX_DEALS:
+            every = _all_deals(documents, number)
+            order = self._random.permutation(len(every))
+            for start in range(0, len(order), DEALS_AT_ONCE):
+                yield every[order[start : start + DEALS_AT_ONCE]]
+        else:
+            for _ in range(MAX_DEALS // DEALS_AT_ONCE):
+                keys = self._random.random((DEALS_AT_ONCE, documents), np.float32)
+                yield keys <= np.partition(keys, number - 1, axis=1)[:, number - 1, None]
 
     def neighbours(self, row: int) -> list[Neighbours]:
         """Return the words with the vectors nearest to the word's in each period, and their cosines."""
@@ -327,3 +354,12 @@ class _Periods:
             near = self._vectors.most_similar(sums[period].sum(axis=0), topn=NEIGHBOURS + 1)
             found.append([each for each in near if each[0] != word][:NEIGHBOURS])
         return found
+
+
+@lru_cache(maxsize=32)
+def _all_deals(documents: int, number: int) -> NDArray[np.bool_]:
+    """Return all choices of a number of documents except the first one, which is in the first period."""
+    chosen = np.array(list(combinations(range(documents), number)))[1:]
+    deals = np.zeros((len(chosen), documents), bool)
+    np.put_along_axis(deals, chosen, True, axis=1)
+    return deals
