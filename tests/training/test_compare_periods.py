@@ -180,6 +180,22 @@ def test_wrong_options_are_refused_in_one_line(options: dict[str, Any], message:
         compare_periods(documents(2, 1), documents(2, 2), model=MODEL, **options)
 
 
+def test_a_text_in_both_periods_or_read_only_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "train", lambda *_, **__: pytest.fail("it trains"))
+    one, two = documents(9, 1), documents(9, 2)
+    (tmp_path / "period").mkdir()
+    file = tmp_path / "period" / "early.txt"
+    file.write_text("\n".join(one))
+    for other in (file, tmp_path / "period", tmp_path / "period" / ".." / "period" / "early.txt"):
+        with pytest.raises(w2v.SettingsError, match=r"early.txt is in both periods: give each document to one period"):
+            compare_periods(file, other)
+    for texts, name in ((iter(two), "the text"), (Path("-"), "standard input")):
+        with pytest.raises(w2v.SettingsError, match=f"^{name}: it can be read only once, but it is trained and then"):
+            compare_periods(file, texts)
+    options: dict[str, Any] = {"model": MODEL, "min_count": 1, "min_documents": 1}
+    assert compare_periods(iter(one), iter(two), **options) == compare_periods(one, two, **options)
+
+
 def test_command_trains_and_shows_what_the_documents_allow(tmp_path: Path) -> None:
     paths = [tmp_path / "early.txt", tmp_path / "late.txt"]
     for seed, path in enumerate(paths):

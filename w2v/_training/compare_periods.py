@@ -11,7 +11,8 @@ are not, because they come in bursts. So each word is tested by a permutation of
   dealt to the periods again at random, as many to each as before. p is the share of deals with at least this distance,
   where the observed one counts, too (Rodriguez, Spirling & Stewart 2023, "Embedding Regression",
   https://doi.org/10.1017/S0003055422001228). Deals stop early for words that are exceeded often (Besag & Clifford 1991,
-  "Sequential Monte Carlo p-values"). If there are few different deals, each is made once.
+  "Sequential Monte Carlo p-values"). If there are few different deals, each is made once. If more than 1,000 documents
+  of a period have the word, a random sample of 1,000 is used.
 - The adjusted p is for lists. If all words with an adjusted p of at most 0.05 are called changed, at most 5 % of them
   are false on average (Benjamini & Hochberg 1995).
 """
@@ -132,7 +133,8 @@ def compare_periods(
 
     Args:
         first, second: The documents, as for `train`. Of several files, or of a folder, each file is a document.
-            Otherwise, each line, or each text of a list or a column, is a document.
+            Otherwise, each line, or each text of a list or a column, is a document. No file may be in both periods, and
+            without `model`, the texts must be readable twice.
         model: The vectors of the context words; by default of a model that is trained on all documents.
         words: The words to report, by default the `topn` that changed most.
         exclude: Words that are not compared, such as proper names.
@@ -146,12 +148,13 @@ def compare_periods(
 
     Raises:
         W2VError: The texts cannot be used, fewer than two words are left, or one of `words` is not compared.
-        SettingsError: An argument is impossible.
+        SettingsError: An argument is impossible, a file is in both periods, or texts to train can be read only once.
     """
     check_numbers(min_count=min_count, min_documents=min_documents, restrict_vocab=restrict_vocab, topn=topn, seed=seed)
     if model is not None and (others := given.keys() - {"column", "header", "encoding", "errors"}):
         raise SettingsError(f"{min(others)} has no effect with model, which has its own settings: leave it out")
     reading = ReadingOptions(**{name: given[name] for name in options_of(ReadingOptions) if name in given})
+    _check_sources([first, second], is_trained=model is None)
     if model is None:
         model = train(joined([first, second]), **{"views": "words", "seed": seed, "progress": progress, **given})
     vectors = vectors_of(model)
@@ -206,6 +209,20 @@ def compare_periods(
     least, possible = (enough[0], enough[-1]) if enough else (0, 0)
     significant = sum(p <= LEVEL for p in adjusted)
     return PeriodComparison(periods.documents, len(rows), significant, possible, least, found)
+
+
+def _check_sources(sources: Sequence[Source], is_trained: bool) -> None:
+    """Raise SettingsError if both periods have the same file, or if a text to train can be read only once."""
+    corpora = [Corpus(source) for source in sources]
+    one, two = ({Path(name).resolve() for name in corpus.files} for corpus in corpora)
+    if one & two:
+        raise SettingsError(f"{min(one & two)} is in both periods: give each document to one period only")
+    for source, corpus in zip(sources, corpora, strict=True):
+        if is_trained and (isinstance(source, Iterator) or (corpus.files and corpus.total_bytes is None)):
+            raise SettingsError(
+                f"{corpus}: it can be read only once, but it is trained and then compared: give a file or a list, or a "
+                "model (--model, model=)"
+            )
 
 
 class _Periods:
