@@ -58,7 +58,7 @@ ARGUMENTS = {
     "compare": "{model} {model}",
     "change": "{model} {model}",
     "perplexity": "{model} {corpus}",
-    "compare-periods": "{corpus} {corpus}",
+    "compare-periods": "{corpus} {later}",
     "compare-losses": "{corpus} --losses ns,hs --vector-size 8",
     "rank": "{model} --contexts 9 --targets 9 -o out.svg",
     "plot": "{model} king queen -o out.svg",
@@ -67,13 +67,14 @@ ARGUMENTS = {
 
 
 @pytest.fixture(scope="module")
-def labelled_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return a file of texts with labels, one text, and a classifier."""
+def labelled_files(short_text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a file of texts with labels, one text, a classifier, and a copy of the corpus."""
     folder = tmp_path_factory.mktemp("labels")
-    files = {name: folder / name for name in ("labelled", "line", "classifier")}
+    files = {name: folder / name for name in ("labelled", "line", "classifier", "later")}
     files["classifier"] = files["classifier"].with_suffix(".safetensors")
     files["labelled"].write_text("__label__a king queen\n__label__b bread soup\n" * 9)
     files["line"].write_text("king soup\n")
+    files["later"].write_bytes(short_text.read_bytes())
     w2v.train_classifier(files["labelled"], workers=1).save(files["classifier"])
     return files
 

@@ -77,7 +77,7 @@ COMMANDS = {
     "compare-losses": Job("compare-losses corpus.txt --losses ns --vector-size 8 --epochs 1 --workers 1 --quiet"),
     "compare": Job("compare model.safetensors model.bin --json"),
     "compare-periods": Job(
-        "compare-periods corpus.txt corpus.txt --model model.safetensors --min-count 1 --min-documents 1 --json"
+        "compare-periods short.txt corpus.txt --model model.safetensors --min-count 1 --min-documents 1 --json"
     ),
     "change": Job("change model.safetensors model.safetensors --min-count 1 --json"),
     "perplexity": Job("perplexity model.safetensors corpus.txt --json --quiet --cache cache"),

@@ -1,6 +1,8 @@
 """Words that two periods use differently are found by permutations of documents, and no others."""
 
 import math
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +42,22 @@ def test_swapped_words_are_found_and_no_others() -> None:
     first = found.words[0]
     assert first.cosine > 0.3 > first.by_chance
     assert first.z > 5
-    assert first.p == found.lowest_p == 1 / 20_001
+    assert first.p == first.lowest_p == 1 / 20_001
     assert {near[0][0][:2] for near in (first.first, first.second)} == {"w0", "w1"}
     assert found.words[0].adjusted_p <= 0.05 < found.words[2].adjusted_p
     p = [word.p for word in found.words]
     assert [word.adjusted_p for word in found.words] == pytest.approx(stats.false_discovery_control(p))
-    assert found.least == math.ceil(len(WORDS) / 20_001 / 0.05)
+    assert (found.possible, found.least) == (len(WORDS), math.ceil(len(WORDS) / 20_001 / 0.05))
+
+
+@pytest.mark.parametrize("size", [80, 200])
+def test_words_are_found_with_as_many_words_as_dimensions(size: int) -> None:
+    """Least squares without a ridge fits these words exactly, and their differences are lost."""
+    topics = np.repeat(np.random.default_rng(2).normal(size=(TOPICS, size)), 20, axis=0)
+    model = w2v.KeyedVectors(WORDS, topics + np.random.default_rng(3).normal(size=topics.shape) / 3)
+    found = compare_periods(documents(90, 1), documents(80, 2, swapped=True), model=model, topn=2, min_count=20)
+    assert {word.word for word in found.words} == {"w0a", "w1a"}
+    assert found.significant == 2
 
 
 @pytest.mark.slow
@@ -77,7 +89,10 @@ def test_distances_match_the_definition(monkeypatch: pytest.MonkeyPatch) -> None
                 total, number = total + sum(contexts[WORDS.index(word)] for word in near), number + 1
         return total / number
 
-    matrix = np.linalg.lstsq(np.array([sums(one + two, word) for word in WORDS]), MODEL.vectors, rcond=None)[0]
+    means, own = np.array([sums(one + two, word) for word in WORDS]), MODEL.vectors
+    means *= np.linalg.norm(own) / np.linalg.norm(means)
+    ridge = module.RIDGE * np.eye(SIZE) * np.square(means).sum(axis=1).mean()
+    matrix = np.linalg.lstsq(np.vstack([means, np.sqrt(ridge)]), np.vstack([own, np.sqrt(ridge)]), rcond=None)[0]
     found = compare_periods(one, two, model=MODEL, words=["w3c", "w0a"], min_count=1, min_documents=1).words
     assert [word.word for word in found] == ["w3c", "w0a"]
     for word in found:
@@ -113,14 +128,44 @@ def test_too_few_documents_are_said_and_words_can_be_left_out(caplog: pytest.Log
     ):
         compare_periods(one, two, **options)
     found = compare_periods(one, two, **options, min_documents=2, topn=10**6)
-    assert (found.lowest_p, found.significant) == (0.1, 0)
-    assert "too few documents: with 3 and 3, no p is below 0.1, so no word counts as changed" in caplog.text
+    assert (found.possible, found.least, found.significant) == (0, 0, 0)
+    assert {word.lowest_p for word in found.words} == {1 / 3}
+    assert "no p can be below 0.33, which is too high for any of 4 words" in caplog.text
     assert min(min(word.documents) for word in found.words) == 2
     excluded = [word.word for word in found.words[:2]]
     others = compare_periods(one, two, **options, min_documents=2, topn=10**6, exclude=[*excluded, "unknown"])
     assert others.compared == found.compared - 2
     with pytest.raises(w2v.W2VError, match=f"'{excluded[0]}' is not compared: it is excluded, unknown, or occurs less"):
         compare_periods(one, two, **options, min_documents=2, exclude=excluded, words=excluded)
+
+
+def test_lowest_p_depends_on_the_documents_of_the_word() -> None:
+    """Only the first of two pairs of exchanged words is in more than five documents of each period."""
+    filler = " w2c w3d w2e w3f"
+    early = [f"w0c w0a w0d w1c w1a w1d{filler}"] * 60
+    late = [f"w0c w1a w0d w1c w0a w1d{filler}"] * 60
+    rare = "w0e w0b w0f w1e w1b w1f", "w0e w1b w0f w1e w0b w1f"
+    early[:5], late[:5] = (
+        [text + " " + more for text in texts[:5]] for texts, more in zip((early, late), rare, strict=True)
+    )
+    found = compare_periods(early, late, model=MODEL, min_count=5, topn=99)
+    words = {word.word: word for word in found.words}
+    assert (words["w0b"].p, words["w0b"].lowest_p) == (1 / 126, 1 / 126)  # all deals: 10! / 5! / 5!, in pairs
+    assert (words["w0a"].p, words["w0a"].lowest_p) == (1 / 20_001, 1 / 20_001)
+    assert all(word.p >= word.lowest_p for word in found.words)
+    lowest = [word.lowest_p for word in found.words]
+    assert found.possible == np.sum(stats.false_discovery_control(lowest) <= 0.05)
+    assert found.least == 1
+
+
+def test_all_deals_are_dealt_once_except_the_observed_one() -> None:
+    periods = object.__new__(module._Periods)
+    periods._random = np.random.default_rng(1)
+    deals = Counter(tuple(np.flatnonzero(deal)) for some in periods._deals(11, 5) for deal in some)
+    assert len(deals) == math.comb(11, 5) - 1
+    assert {*deals.values()} == {1}
+    assert {*map(len, deals)} == {5}
+    assert (0, 1, 2, 3, 4) not in deals
 
 
 @pytest.mark.parametrize(
@@ -133,6 +178,22 @@ def test_too_few_documents_are_said_and_words_can_be_left_out(caplog: pytest.Log
 def test_wrong_options_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
     with pytest.raises(w2v.SettingsError, match=message):
         compare_periods(documents(2, 1), documents(2, 2), model=MODEL, **options)
+
+
+def test_a_text_in_both_periods_or_read_only_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "train", lambda *_, **__: pytest.fail("it trains"))
+    one, two = documents(9, 1), documents(9, 2)
+    (tmp_path / "period").mkdir()
+    file = tmp_path / "period" / "early.txt"
+    file.write_text("\n".join(one))
+    for other in (file, tmp_path / "period", tmp_path / "period" / ".." / "period" / "early.txt"):
+        with pytest.raises(w2v.SettingsError, match=r"early.txt is in both periods: give each document to one period"):
+            compare_periods(file, other)
+    for texts, name in ((iter(two), "the text"), (Path("-"), "standard input")):
+        with pytest.raises(w2v.SettingsError, match=f"^{name}: it can be read only once, but it is trained and then"):
+            compare_periods(file, texts)
+    options: dict[str, Any] = {"model": MODEL, "min_count": 1, "min_documents": 1}
+    assert compare_periods(iter(one), iter(two), **options) == compare_periods(one, two, **options)
 
 
 def test_command_trains_and_shows_what_the_documents_allow(tmp_path: Path) -> None:
@@ -149,6 +210,6 @@ def test_command_trains_and_shows_what_the_documents_allow(tmp_path: Path) -> No
     shown = run("compare-periods", *paths, "--lower", "--min-count", 5, "--word", "w0a", "--word", "w1a").stdout
     assert shown.startswith("30 and 30 documents; 80 words of both compared\n")
     assert "\nnearest to w0a\n" in shown
-    assert "the lowest p of so many documents is 5e-05: 1 word must change as clearly as this before any cou" in shown
+    assert re.search("\n[78][0-9] words could count as changed with so many documents, if at least [1-9]", shown)
     with_model = ("compare-periods", *paths, "--min-count", 5, "--model", tmp_path / "model.safetensors")
     assert "lower has no effect with --model" in run(*with_model, "--lower", code=2).stderr

@@ -329,10 +329,8 @@ def print_periods(names: Sequence[str], result: PeriodComparison, side_by_side: 
     print_table(rows, columns)
     _print_nearest(names, result.words, side_by_side)
     print_line(f"{pluralise(result.significant, 'word')} changed: adjusted p (Benjamini-Hochberg) of at most 0.05")
-    print_line(
-        f"the lowest p of so many documents is {result.lowest_p:.2g}: {pluralise(result.least, 'word')} must change as "
-        "clearly as this before any counts as changed"
-    )
+    condition = f", if at least {result.least:,} change as clearly as possible" if result.possible else ""
+    print_line(f"{pluralise(result.possible, 'word')} could count as changed with so many documents{condition}")
 
 
 def print_perplexity(result: Perplexity) -> None:
