@@ -135,6 +135,7 @@ def test_too_few_documents_are_said_and_words_can_be_left_out(caplog: pytest.Log
     excluded = [word.word for word in found.words[:2]]
     others = compare_periods(one, two, **options, min_documents=2, topn=10**6, exclude=[*excluded, "unknown"])
     assert others.compared == found.compared - 2
+    assert "the model lacks 1 of 3 words to exclude" in caplog.text
     with pytest.raises(w2v.W2VError, match=f"'{excluded[0]}' is not compared: it is excluded, unknown, or occurs less"):
         compare_periods(one, two, **options, min_documents=2, exclude=excluded, words=excluded)
 
@@ -201,7 +202,7 @@ def test_command_trains_and_shows_what_the_documents_allow(tmp_path: Path) -> No
     for seed, path in enumerate(paths):
         path.write_text("\n".join(documents(30, seed, swapped=seed == 1)).upper())
     MODEL.save(tmp_path / "model.safetensors")
-    (tmp_path / "names").write_text("w2a\nw2b\n")
+    (tmp_path / "names").write_text("W2A\nw2b\n")
     found = run_json(
         "compare-periods", *paths, "--lower", "--min-count", 5, "--exclude", tmp_path / "names", "--topn", 99
     )

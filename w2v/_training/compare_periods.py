@@ -137,7 +137,7 @@ def compare_periods(
             without `model`, the texts must be readable twice.
         model: The vectors of the context words; by default of a model that is trained on all documents.
         words: The words to report, by default the `topn` that changed most.
-        exclude: Words that are not compared, such as proper names.
+        exclude: Words that are not compared, such as proper names. They are normalised as the texts of the model.
         min_count: Leave out words that occur less often in one of the periods.
         min_documents: Leave out words that fewer documents of one of the periods have.
         restrict_vocab: Compare only this many words, the first of the model.
@@ -159,9 +159,12 @@ def compare_periods(
         model = train(joined([first, second]), **{"views": "words", "seed": seed, "progress": progress, **given})
     vectors = vectors_of(model)
     periods = _Periods(vectors, [first, second], reading, seed)
+    excluded = [vectors.row_of(" ".join(vectors.words_in(str(word)))) for word in as_list(exclude or ())]
+    if unknown := excluded.count(None):
+        log.warning("the model lacks %d of %s to exclude", unknown, pluralise(len(excluded), "word"))
     candidates = np.setdiff1d(
         np.flatnonzero(periods.counts[:, :restrict_vocab].min(axis=0) >= min_count),
-        [row for word in as_list(exclude or ()) if (row := vectors.row_of(word)) is not None],
+        [row for row in excluded if row is not None],
     )
     numbers = {row: periods.documents_with(row) for row in candidates.tolist()}
     rows = [row for row, documents in numbers.items() if min(documents) >= min_documents]
