@@ -82,7 +82,7 @@ def test_notebook_shows_a_model_with_its_loss_curve(model: Path) -> None:
 
 
 CELLS = [
-    "import warnings, w2v\nfrom w2v import progress\nwarnings.simplefilter('ignore', w2v.TextWarning)",
+    "import warnings, w2v\nfrom w2v import _progress as progress\nwarnings.simplefilter('ignore', w2v.TextWarning)",
     "progress.SHOWN_AFTER = float('inf')  # as if all work were quick",
     "sentences = 3000 * [['a', 'b', '<i>', 'c']]",
     "model = w2v.train(sentences, epochs=3, negative=2, min_count=1, workers=1, vector_size=8)",
