@@ -128,7 +128,7 @@ def run(*command: str) -> tuple[int | None, str]:
 
 
 def tests_of(path: Path) -> list[str]:
-    """Return the files with the tests of a module in the order in which they run."""
+    """Return the files with the tests of a module. They run in this order."""
     folder = COPY.joinpath("tests", *(part.removeprefix("_") for part in path.parts[1:-1]))
     while not folder.is_dir():
         folder = folder.parent

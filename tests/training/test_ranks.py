@@ -471,7 +471,7 @@ def classify_on_ranks(size: int, texts: Path, **options: Any) -> w2v.Classifier:
 
 
 def texts_and_labels(number: int) -> tuple[list[str], list[str]]:
-    """Return texts of 8 words, half of which are words of their label, and the labels."""
+    """Return texts of 8 words, and their labels. Four words of each text are words of its label."""
     random = np.random.default_rng(number)
     labels = random.integers(0, 3, number)
     groups = np.where(random.random((number, 8)) < 0.5, labels[:, np.newaxis], random.integers(0, 3, (number, 8)))
